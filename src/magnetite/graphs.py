@@ -39,7 +39,7 @@ class Digraphs(Packed):
     """
 
     edges: Int[Tensor, "2 edges"]
-    edge_ptr: Int[Tensor, " graphs+1"]
+    edge_ptr: Int[Tensor, " starts"]
     weights: Shaped[Tensor, " edges"] | None = None
     node_features: Mapping[str, Shaped[Tensor, "nodes ..."]] = field(default_factory=dict)
     edge_features: Mapping[str, Shaped[Tensor, "edges ..."]] = field(default_factory=dict)
@@ -220,7 +220,9 @@ def _check_pointers(graphs: Digraphs) -> None:
         if pointer.ndim != 1 or pointer.numel() == 0 or int(pointer[0]) != 0 or bool((pointer.diff() < 0).any()):
             raise ValueError(f"{name} must start at 0 and never fall: build Digraphs with Digraphs.from_edges")
     if graphs.node_ptr.numel() != graphs.edge_ptr.numel():
-        raise ValueError("node_ptr and edge_ptr count different numbers of graphs: build Digraphs with Digraphs.from_edges")
+        raise ValueError(
+            "node_ptr and edge_ptr count different numbers of graphs: build Digraphs with Digraphs.from_edges"
+        )
     empty = (graphs.sizes == 0).nonzero()
     if empty.numel():
         raise ValueError(f"graph {int(empty[0])} is empty: a graph needs at least one node; leave it out")
@@ -254,8 +256,8 @@ def _check_weights(graphs: Digraphs) -> None:
     if wrong.numel():
         edge = int(wrong[0])
         raise ValueError(
-            f"edge {edge} of graph {int(graphs.edge_graph[edge])} has weight {float(weights[edge])}: weights must be positive "
-            "and finite; leave out edges of weight 0, signed graphs are not supported"
+            f"edge {edge} of graph {int(graphs.edge_graph[edge])} has weight {float(weights[edge])}: weights must be "
+            "positive and finite; leave out edges of weight 0, signed graphs are not supported"
         )
 
 

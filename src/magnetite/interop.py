@@ -30,7 +30,7 @@ class EdgeList:
 
 
 def from_edges(edge_index: Any, num_nodes: int | Sequence[int] | None, edge_weight: Any) -> Iterator[EdgeList]:
-    """Edge lists from one `[2, m]` array or a list of them; the number of nodes is the largest id + 1 where not given."""
+    """Edge lists from one `[2, m]` array or a list; the number of nodes is the largest id + 1 where not given."""
     many = isinstance(edge_index, list | tuple) and (not edge_index or np.ndim(_numpy(edge_index[0])) == 2)
     arrays = list(edge_index) if many else [edge_index]
     sizes = list(num_nodes) if isinstance(num_nodes, Iterable) else [num_nodes] * len(arrays)

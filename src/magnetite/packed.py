@@ -28,7 +28,7 @@ class Packed:
     `axes = {"vectors": ("node", 0)}`: `vectors` has one row a node, in dim 0.
     """
 
-    node_ptr: Int[Tensor, " graphs+1"]
+    node_ptr: Int[Tensor, " starts"]
 
     axes: ClassVar[dict[str, tuple[Axis, int]]] = {}
     pointers: ClassVar[tuple[str, ...]] = ("node_ptr",)
@@ -111,7 +111,14 @@ class Packed:
         """Read what `save` wrote, memory-mapped; `verify=False` leaves out the pass over all bytes."""
         named, metadata = read_tensors(path, verify)
         if metadata.get("kind") != cls.__name__:
-            raise DamagedFile(f"{path} holds {metadata.get('kind', 'foreign tensors')}, not {cls.__name__}: load it as such")
+            raise DamagedFile(
+                f"{path} holds {metadata.get('kind', 'foreign tensors')}, not {cls.__name__}: load it as such"
+            )
+        return cls.from_tensors(named)
+
+    @classmethod
+    def from_tensors(cls, named: Mapping[str, Tensor]) -> Self:
+        """The container whose `tensors()` these are; they are trusted, not validated."""
         values: dict[str, Any] = {}
         for name, tensor in named.items():
             field, _, key = name.partition("/")
@@ -171,7 +178,7 @@ class Packed:
         return self._rebuild(gather)
 
 
-def starts(counts: Int[Tensor, " graphs"]) -> Int[Tensor, " graphs+1"]:
+def starts(counts: Int[Tensor, " graphs"]) -> Int[Tensor, " starts"]:
     """Pointers from counts.
 
     >>> starts(torch.tensor([2, 0, 3])).tolist()
@@ -180,7 +187,7 @@ def starts(counts: Int[Tensor, " graphs"]) -> Int[Tensor, " graphs+1"]:
     return torch.nn.functional.pad(counts.cumsum(0), (1, 0))
 
 
-def ragged_rows(pointer: Int[Tensor, " graphs+1"], ids: Int[Tensor, " chosen"]) -> Int[Tensor, " rows"]:
+def ragged_rows(pointer: Int[Tensor, " starts"], ids: Int[Tensor, " chosen"]) -> Int[Tensor, " rows"]:
     """The rows of the chosen graphs, one after the other.
 
     >>> ragged_rows(torch.tensor([0, 2, 5]), torch.tensor([1, 0])).tolist()
@@ -196,7 +203,9 @@ def _as_ids(index: Sequence[int] | Tensor, length: int, device: torch.device) ->
     ids = torch.as_tensor(index, device=device)
     if ids.dtype == torch.bool:
         if ids.shape != (length,):
-            raise IndexError(f"a mask of shape {tuple(ids.shape)} cannot choose among {length} graphs: give one entry a graph")
+            raise IndexError(
+                f"a mask of shape {tuple(ids.shape)} cannot choose among {length} graphs: give one entry a graph"
+            )
         return ids.nonzero().squeeze(1)
     ids = ids.reshape(-1).long()
     if ids.numel() and not (-length <= int(ids.min()) and int(ids.max()) < length):
@@ -217,4 +226,3 @@ def _join(values: list[Value], dim: int, name: str) -> Value:
     if len(tensors) < len(values):
         raise ValueError(f"{name} is set in some of the parts and not in others: set it in all or in none")
     return torch.cat(tensors, dim)
-

@@ -1,0 +1,82 @@
+"""Many graphs of many sizes as dense batches of one size each, worked off on all cores."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from magnetite.graphs import Digraphs
+from magnetite.linalg.eigen import SolverFailure
+from magnetite.linalg.laplacian import dense_adjacency
+
+CHUNK_BYTES = 4 * 2**20
+"""Size of the adjacency matrices of one chunk: a few chunks at work stay in the processor's cache."""
+
+ONE_THREAD_BELOW = 512
+"""Matrices up to this size are solved by one thread each; larger ones by all threads, one after the other."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some graphs of one size: their numbers in the container, and their adjacency matrices in double precision."""
+
+    ids: Int[Tensor, " g"]
+    adjacency: Float[Tensor, "g n n"]
+
+
+def for_each_chunk(graphs: Digraphs, work: Callable[[Chunk], None]) -> None:
+    """Call `work` on chunks of graphs of equal size, in parallel on the CPU; `work` writes its own rows of the result.
+
+    Small matrices are solved by single-threaded BLAS inside a pool, so that the bits do not depend on the number of
+    threads (`torch.set_num_threads`) nor on which graphs stand beside each other.
+    """
+    order = torch.argsort(graphs.sizes, stable=True)
+    arranged = graphs.select(order)
+    spans = list(_spans(arranged.sizes))
+
+    def run(span: tuple[int, int]) -> None:
+        chunk = _dense(arranged.select(slice(*span)), order[slice(*span)])
+        try:
+            work(chunk)
+        except SolverFailure as error:
+            graph = int(chunk.ids[error.position])
+            name = f"graph {graph} ({chunk.adjacency.shape[-1]} nodes)"
+            raise SolverFailure(name, graph, error.residual, error.unitarity) from error
+
+    small = [span for span in spans if graphs.device.type == "cpu" and int(arranged.sizes[span[0]]) <= ONE_THREAD_BELOW]
+    if small:
+        workers = torch.get_num_threads()
+        with _single_threaded(), ThreadPoolExecutor(workers) as pool:
+            list(pool.map(run, reversed(small)))
+    for span in spans[len(small) :]:
+        run(span)
+
+
+def _spans(sizes: Int[Tensor, " b"]) -> Iterator[tuple[int, int]]:
+    """Half-open ranges of sorted sizes, each of one size and within the byte limit."""
+    values, counts = torch.unique_consecutive(sizes, return_counts=True)
+    begin = 0
+    for size, count in zip(values.tolist(), counts.tolist(), strict=True):
+        step = max(1, CHUNK_BYTES // (8 * size * size))
+        for offset in range(0, count, step):
+            yield begin + offset, begin + min(offset + step, count)
+        begin += count
+
+
+def _dense(graphs: Digraphs, ids: Tensor) -> Chunk:
+    size = int(graphs.sizes[0])
+    return Chunk(ids, dense_adjacency(graphs.edges, graphs.edge_graph, graphs.weights, len(graphs), size))
+
+
+@contextmanager
+def _single_threaded() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,64 @@
+"""Encodings of a given order: sinusoids over the node numbers, and the depth below the root."""
+
+from dataclasses import dataclass
+
+import torch
+
+from magnetite.encodings.results import NodeEncoding
+from magnetite.graphs import Digraphs
+
+
+@dataclass(frozen=True)
+class Sinusoidal:
+    """`PE[v, 2j] = cos(v / base^{2j/d})`, `PE[v, 2j+1] = sin(v / base^{2j/d})` over the nodes as they are numbered.
+
+    >>> Sinusoidal(width=2)(Digraphs.from_edges([[0], [1]]))[0].mul(100).round().tolist()
+    [[100.0, 0.0], [54.0, 84.0]]
+    """
+
+    width: int
+    base: float = 10_000.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.width, bool) or not isinstance(self.width, int) or self.width < 2 or self.width % 2:
+            raise ValueError(f"width={self.width!r} must be an even integer ≥ 2: half cosines, half sines")
+        if not self.base > 1:
+            raise ValueError(f"base={self.base} must be above 1: try 10000")
+
+    def __call__(self, graphs: Digraphs) -> NodeEncoding:
+        """Encode every graph."""
+        place = torch.arange(graphs.num_nodes, device=graphs.device) - graphs.node_ptr[graphs.node_graph]
+        exponent = torch.arange(0, self.width, 2, device=graphs.device, dtype=torch.float64) / self.width
+        angle = place[:, None] / self.base**exponent
+        values = torch.stack([angle.cos(), angle.sin()], dim=-1).flatten(1).float()
+        return NodeEncoding(node_ptr=graphs.node_ptr, values=values)
+
+
+@dataclass(frozen=True)
+class Depth:
+    """Length of the shortest path from a node without in-edges, capped: the depth in a tree, an index for an embedding.
+
+    Nodes that no source reaches (those on or behind cycles only) get the cap.
+
+    >>> Depth(cap=2)(Digraphs.from_edges([[0, 1, 2], [1, 2, 3]]))[0].tolist()
+    [0, 1, 2, 2]
+    """
+
+    cap: int = 20
+
+    def __post_init__(self) -> None:
+        if isinstance(self.cap, bool) or not isinstance(self.cap, int) or self.cap < 1:
+            raise ValueError(f"cap={self.cap!r} is no depth: give an integer ≥ 1, such as cap=20")
+
+    def __call__(self, graphs: Digraphs) -> NodeEncoding:
+        """Encode every graph."""
+        source, target = graphs.edge_index
+        entered = torch.zeros(graphs.num_nodes, dtype=torch.bool, device=graphs.device)
+        entered[target[source != target]] = True
+        depth = torch.where(entered, self.cap, 0)
+        for _ in range(self.cap - 1):
+            reached = depth.scatter_reduce(0, target, depth[source] + 1, "amin")
+            if torch.equal(reached, depth):
+                break
+            depth = reached
+        return NodeEncoding(node_ptr=graphs.node_ptr, values=depth.clamp(max=self.cap))

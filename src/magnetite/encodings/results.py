@@ -1,0 +1,95 @@
+"""What encodings return: eigenpairs, one vector a node, or one vector a pair of nodes; packed over many graphs."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor
+
+from magnetite.packed import Axis, Packed
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Eigenpairs(Packed):
+    """The k lowest eigenpairs of each graph; with several potentials, every shape has an axis `Q` before `k`.
+
+    `values[g, j]` belongs to column `j` of the graph's rows of `vectors`. `mask` tells which of the `k` slots are real
+    (a graph of `n < k` nodes has `n`). `group` numbers runs of equal eigenvalues from 0, −1 in padding: within a group
+    the basis is arbitrary, only the projector `Σ γγᴴ` is not. `anchored` tells whether the graph alone decided a
+    vector's phase (see `magnetite.linalg.normalise`). A single number as index gives one graph's, without the axis `b`.
+    """
+
+    values: Float[Tensor, "*b k"]
+    vectors: Shaped[Tensor, "n *q k"]
+    mask: Bool[Tensor, "*b k"]
+    group: Int[Tensor, "*b k"]
+    anchored: Bool[Tensor, "*b k"]
+
+    axes: ClassVar[dict[str, tuple[Axis, int]]] = {
+        "values": ("graph", 0),
+        "vectors": ("node", 0),
+        "mask": ("graph", 0),
+        "group": ("graph", 0),
+        "anchored": ("graph", 0),
+    }
+
+    def __repr__(self) -> str:
+        return f"Eigenpairs({len(self)} graphs, k={self.values.shape[-1]}, {self.vectors.dtype})"
+
+    def one(self, position: int) -> "Eigenpairs":
+        """One graph's eigenpairs: values `[k]`, vectors `[n, k]`."""
+        if self.values.ndim < self.vectors.ndim:
+            raise TypeError("these are one graph's eigenpairs already: index values and vectors instead")
+        part = self._slice(position, position + 1)
+        flat = {name: getattr(part, name)[0] for name, (axis, _) in self.axes.items() if axis == "graph"}
+        return Eigenpairs._trusted(node_ptr=part.node_ptr, vectors=part.vectors, **flat)
+
+    def projectors(self) -> list[Shaped[Tensor, "n n"]]:
+        """For one graph: `P_g = Σ_{j∈g} γ_j γ_jᴴ` of each group of equal eigenvalues, the same for every basis.
+
+        The last group may continue beyond `k`; with `k ≥ n` all are complete and they add up to the identity.
+        """
+        if self.vectors.ndim != 2 or self.values.ndim != 1:
+            raise TypeError("projectors belong to one graph and one potential: index the eigenpairs first, pairs[0]")
+        columns = [self.vectors[:, self.group == number] for number in range(int(self.group.max()) + 1)]
+        return [column @ column.mH for column in columns]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NodeEncoding(Packed):
+    """One vector a node: `encoding[i]` is `[n, d]`, `encoding.values` has the nodes of all graphs end to end."""
+
+    values: Shaped[Tensor, "n ..."]
+
+    axes: ClassVar[dict[str, tuple[Axis, int]]] = {"values": ("node", 0)}
+
+    def __repr__(self) -> str:
+        return f"NodeEncoding({len(self)} graphs, {tuple(self.values.shape)})"
+
+    def one(self, position: int) -> Shaped[Tensor, "n ..."]:
+        """One graph's vectors."""
+        return self._slice(position, position + 1).values
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairEncoding(Packed):
+    """One vector an ordered pair of nodes: `encoding[i]` is `[n, n, f]`, start × landing × feature."""
+
+    pair_ptr: Int[Tensor, " starts"]
+    values: Float[Tensor, "pairs f"]
+
+    pointers: ClassVar[tuple[str, ...]] = ("node_ptr", "pair_ptr")
+    axes: ClassVar[dict[str, tuple[Axis, int]]] = {"values": ("pair", 0)}
+
+    def __repr__(self) -> str:
+        return f"PairEncoding({len(self)} graphs, {self.values.shape[-1]} features)"
+
+    def one(self, position: int) -> Float[Tensor, "n n f"]:
+        """One graph's pairs."""
+        part = self._slice(position, position + 1)
+        size = int(part.node_ptr[-1])
+        return part.values.view(size, size, -1)
+
+
+RESULTS: dict[str, type[Packed]] = {kind.__name__: kind for kind in (Eigenpairs, NodeEncoding, PairEncoding)}
+"""The kinds of results by the name that stands in their files."""

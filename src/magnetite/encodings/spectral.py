@@ -1,0 +1,144 @@
+"""Eigenpairs of the magnetic and the combinatorial Laplacian."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from magnetite.encodings.chunks import Chunk, for_each_chunk
+from magnetite.encodings.results import Eigenpairs
+from magnetite.graphs import Digraphs
+from magnetite.linalg.eigen import equal_groups, lowest_eigenpairs
+from magnetite.linalg.laplacian import convention_named, laplacian, magnetic_laplacian
+from magnetite.linalg.normalise import normalise
+from magnetite.linalg.potential import Potential, Relative, absolute_potential, check_potential
+from magnetite.packed import ragged_rows
+
+
+@dataclass(frozen=True)
+class MagneticLaplacian:
+    """The k lowest eigenpairs of the magnetic Laplacian, whose phases know which way an edge points.
+
+    `L_N = I − (D_s^{-1/2} A_s D_s^{-1/2}) ⊙ exp(iΘ)` with `Θ[u,v] = ±2πq` along a one-way edge. `q` is absolute (a
+    number in `[0, 0.5]`), `Relative(q')`, or a tuple of these (multi-q: one more axis `Q` before `k`). `normalised=False` takes `L_U = D_s − A_s ⊙ exp(iΘ)`. `root` names the graph feature that holds each graph's root
+    node; without it the foremost source is found. All is solved and verified in double precision, `q = 0` as a real
+    problem; `dtype` is that of the result. See `magnetite.linalg.laplacian.CONVENTIONS` for the other conventions.
+
+    >>> path = Digraphs.from_edges([[0, 1, 2], [1, 2, 3]])
+    >>> pairs = MagneticLaplacian(k=2, q=Relative(0.25))(path)
+    >>> pairs[0].vectors[:, 0].angle().rad2deg().round().tolist()
+    [0.0, -30.0, -60.0, -90.0]
+    """
+
+    k: int
+    q: Potential | tuple[Potential, ...] = Relative(0.25)  # noqa: RUF009 (frozen)
+    normalised: bool = True
+    convention: str = "paper"
+    root: str | None = None
+    dtype: torch.dtype = torch.float32
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_potential(self.q)
+        convention_named(self.convention)
+        check_dtype(self.dtype)
+
+    def __call__(self, graphs: Digraphs) -> Eigenpairs:
+        """Encode every graph."""
+        potentials = self.q if isinstance(self.q, tuple) else (self.q,)
+        parts = [self._single(graphs, q) for q in potentials]
+        if not isinstance(self.q, tuple):
+            return parts[0]
+        stacked = {name: torch.stack([getattr(part, name) for part in parts], dim=1) for name in Eigenpairs.axes}
+        return Eigenpairs(node_ptr=graphs.node_ptr, **stacked)
+
+    def _single(self, graphs: Digraphs, q: Potential) -> Eigenpairs:
+        real = (q.q if isinstance(q, Relative) else q) == 0
+
+        def matrices(adjacency: Tensor) -> Tensor:
+            if real:
+                return laplacian(adjacency, self.normalised, self.convention)
+            potential = absolute_potential(q, adjacency)
+            return magnetic_laplacian(adjacency, potential, self.normalised, self.convention)
+
+        return _encode(graphs, self.k, matrices, self.dtype.to_complex(), self.root)
+
+
+@dataclass(frozen=True)
+class Laplacian:
+    """The k lowest eigenpairs of the combinatorial Laplacian `L_N = I − D_s^{-1/2} A_s D_s^{-1/2}`: blind to direction.
+
+    The vectors are real; the sign of each is fixed as in `MagneticLaplacian`.
+
+    >>> Laplacian(k=2, normalised=False)(Digraphs.from_edges([[0, 2], [1, 3]])).values.tolist()
+    [[0.0, 0.0]]
+    """
+
+    k: int
+    normalised: bool = True
+    root: str | None = None
+    dtype: torch.dtype = torch.float32
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_dtype(self.dtype)
+
+    def __call__(self, graphs: Digraphs) -> Eigenpairs:
+        """Encode every graph."""
+        return _encode(graphs, self.k, lambda adjacency: laplacian(adjacency, self.normalised), self.dtype, self.root)
+
+
+def check_k(k: int) -> None:
+    """Refuse what is no number of eigenvectors."""
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise ValueError(f"k={k!r} is no number of eigenvectors: give an integer ≥ 1, such as k=8")
+
+
+def check_dtype(dtype: torch.dtype) -> None:
+    """Refuse what is no real floating-point type of the results."""
+    if dtype not in (torch.float32, torch.float64):
+        raise ValueError(f"dtype={dtype} is not supported: give torch.float32 or torch.float64")
+
+
+def _encode(
+    graphs: Digraphs, k: int, matrices: Callable[[Tensor], Tensor], dtype: torch.dtype, root_name: str | None
+) -> Eigenpairs:
+    roots = None if root_name is None else _roots(graphs, root_name)
+    shape = (len(graphs), k)
+    result = Eigenpairs(
+        node_ptr=graphs.node_ptr,
+        values=torch.zeros(shape, dtype=dtype.to_real(), device=graphs.device),
+        vectors=torch.zeros((graphs.num_nodes, k), dtype=dtype, device=graphs.device),
+        mask=torch.arange(k, device=graphs.device) < graphs.sizes[:, None],
+        group=torch.full(shape, -1, device=graphs.device),
+        anchored=torch.zeros(shape, dtype=torch.bool, device=graphs.device),
+    )
+
+    def work(chunk: Chunk) -> None:
+        values, vectors = lowest_eigenpairs(matrices(chunk.adjacency), k)
+        vectors, anchored = normalise(vectors, None if roots is None else roots[chunk.ids])
+        kept = values.shape[1]
+        rows = ragged_rows(graphs.node_ptr, chunk.ids)
+        result.values[chunk.ids, :kept] = values.to(result.values)
+        result.vectors[rows, :kept] = vectors.flatten(0, 1).to(dtype)
+        result.group[chunk.ids, :kept] = equal_groups(values, torch.ones_like(values, dtype=torch.bool))
+        result.anchored[chunk.ids, :kept] = anchored
+
+    for_each_chunk(graphs, work)
+    return result
+
+
+def _roots(graphs: Digraphs, name: str) -> Int[Tensor, " b"]:
+    if name not in graphs.graph_features:
+        known = ", ".join(graphs.graph_features) or "none"
+        raise ValueError(f"the graphs have no graph feature {name!r} to take roots from (they have {known}): add it")
+    roots = graphs.graph_features[name].long()
+    wrong = ((roots < 0) | (roots >= graphs.sizes)).nonzero()
+    if wrong.numel():
+        graph = int(wrong[0])
+        raise ValueError(
+            f"root {int(roots[graph])} of graph {graph} is outside its nodes 0…{int(graphs.sizes[graph]) - 1}"
+        )
+    return roots

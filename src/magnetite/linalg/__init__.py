@@ -1,0 +1,1 @@
+"""Numbers only: Laplacians, potentials, eigenpairs and walks of dense batches of adjacency matrices."""

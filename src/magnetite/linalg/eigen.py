@@ -1,0 +1,107 @@
+"""The k lowest eigenpairs of batches of Hermitian matrices, every one verified, and solved again where that fails."""
+
+from collections.abc import Callable
+
+import scipy.linalg
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor
+
+TOLERANCE = 1e-10
+"""Largest residual `‖Lγ − λγ‖` (relative to `max(1, ‖L‖)`) and departure from `ΓᴴΓ = I` that passes."""
+
+EQUAL = 1e-6
+"""Eigenvalues closer than this, relative to `max(1, λ_max)`, form one group."""
+
+Driver = Callable[[Tensor], tuple[Tensor, Tensor]]
+
+
+class SolverFailure(ArithmeticError):
+    """No driver gave verified eigenpairs for the matrix at `position` of the batch."""
+
+    def __init__(self, name: str, position: int, residual: float, unitarity: float):
+        super().__init__(
+            f"no driver solved {name}: residual {residual:.1e}, unitarity error {unitarity:.1e}; "
+            "look for weights of extreme size in it, or leave it out"
+        )
+        self.position, self.residual, self.unitarity = position, residual, unitarity
+
+
+def divide_and_conquer(matrices: Shaped[Tensor, "b n n"]) -> tuple[Float[Tensor, "b n"], Shaped[Tensor, "b n n"]]:
+    """All eigenpairs of a batch by LAPACK's (`?heevd`) or cuSOLVER's divide and conquer, through torch."""
+    return torch.linalg.eigh(matrices)
+
+
+def relatively_robust(matrices: Shaped[Tensor, "b n n"]) -> tuple[Float[Tensor, "b n"], Shaped[Tensor, "b n n"]]:
+    """All eigenpairs, one matrix after the other, by LAPACK's `?heevr`."""
+    return _by_scipy(matrices, "evr")
+
+
+def qr_iteration(matrices: Shaped[Tensor, "b n n"]) -> tuple[Float[Tensor, "b n"], Shaped[Tensor, "b n n"]]:
+    """All eigenpairs, one matrix after the other, by LAPACK's `?heev`: the slowest and the most patient."""
+    return _by_scipy(matrices, "ev")
+
+
+DRIVERS: tuple[Driver, ...] = (divide_and_conquer, relatively_robust, qr_iteration)
+"""Tried in this order; the later ones only for the matrices on which the earlier ones failed."""
+
+
+def lowest_eigenpairs(
+    matrices: Shaped[Tensor, "b n n"], k: int
+) -> tuple[Float[Tensor, "b kept"], Shaped[Tensor, "b n kept"]]:
+    """The `min(k, n)` lowest eigenvalues and their orthonormal eigenvectors: `L γ_j = λ_j γ_j`, `ΓᴴΓ = I`, verified.
+
+    >>> values, vectors = lowest_eigenpairs(torch.diag(torch.tensor([3.0, 1.0, 2.0], dtype=torch.float64))[None], k=2)
+    >>> values.tolist()
+    [[1.0, 2.0]]
+    """
+    kept = min(k, matrices.shape[-1])
+    values = matrices.new_zeros((len(matrices), kept), dtype=matrices.dtype.to_real())
+    vectors = matrices.new_zeros((*matrices.shape[:2], kept))
+    waiting = torch.arange(len(matrices), device=matrices.device)
+    worst = values.new_zeros(2)
+    for driver in DRIVERS:
+        if not waiting.numel():
+            break
+        try:
+            found = driver(matrices[waiting])
+        except (torch.linalg.LinAlgError, scipy.linalg.LinAlgError, ValueError):
+            continue
+        values[waiting], vectors[waiting] = found[0][:, :kept], found[1][:, :, :kept]
+        errors = torch.stack(verify(matrices[waiting], values[waiting], vectors[waiting]))
+        failed = ~(errors.amax(0) < TOLERANCE)
+        worst = errors[:, failed][:, 0] if failed.any() else worst
+        waiting = waiting[failed]
+    if waiting.numel():
+        position = int(waiting[0])
+        raise SolverFailure(f"matrix {position} of the batch", position, *worst.tolist())
+    return values, vectors
+
+
+def verify(
+    matrices: Shaped[Tensor, "b n n"], values: Float[Tensor, "b k"], vectors: Shaped[Tensor, "b n k"]
+) -> tuple[Float[Tensor, " b"], Float[Tensor, " b"]]:
+    """Largest residual `‖Lγ_j − λ_jγ_j‖ / max(1, ‖L‖_∞)` and largest entry of `|ΓᴴΓ − I|` of each matrix."""
+    residual = torch.linalg.vector_norm(matrices @ vectors - vectors * values[:, None, :], dim=1).amax(1)
+    scale = matrices.abs().sum(-1).amax(-1).clamp(min=1)
+    identity = torch.eye(vectors.shape[-1], dtype=vectors.dtype, device=vectors.device)
+    return residual / scale, (vectors.mH @ vectors - identity).abs().flatten(1).amax(1)
+
+
+def equal_groups(values: Float[Tensor, "b k"], mask: Bool[Tensor, "b k"]) -> Int[Tensor, "b k"]:
+    """Number the groups of equal eigenvalues of each graph from 0; padding gets −1.
+
+    >>> equal_groups(torch.tensor([[0.0, 0.0, 2.0, 0.0]]), torch.tensor([[True, True, True, False]])).tolist()
+    [[0, 0, 1, -1]]
+    """
+    scale = values.amax(1, keepdim=True).clamp(min=1)
+    group = torch.zeros_like(values, dtype=torch.long)
+    group[:, 1:] = (values.diff(dim=1) > EQUAL * scale).cumsum(1)
+    return group.masked_fill(~mask, -1)
+
+
+def _by_scipy(matrices: Tensor, driver: str) -> tuple[Tensor, Tensor]:
+    solved = [scipy.linalg.eigh(matrix.cpu().numpy(), driver=driver) for matrix in matrices]
+    values = torch.stack([torch.from_numpy(pair[0]) for pair in solved])
+    vectors = torch.stack([torch.from_numpy(pair[1]) for pair in solved])
+    return values.to(matrices.device), vectors.to(matrices.device)

@@ -1,0 +1,60 @@
+"""The potential q: how far an edge turns the phase."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Relative:
+    """A potential relative to the graph: `q = q' / max(min(m→, n), 1)`, with `m→` one-way edges and `n` nodes.
+
+    No simple path has more than `min(m→, n)` one-way edges, so `q' ≤ 1/4` turns no pair of nodes by more than 90°.
+
+    >>> path = torch.diag(torch.ones(3), 1)
+    >>> Relative(0.75).absolute(path).item()
+    0.25
+    """
+
+    q: float | int
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.q) and self.q >= 0):
+            raise ValueError(f"relative potential {self.q} is not a number ≥ 0: try Relative(0.25)")
+
+    def absolute(self, adjacency: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch"]:
+        """This potential for each graph of a dense batch."""
+        one_way = ((adjacency > 0) & (adjacency.mT == 0)).sum((-2, -1))
+        return self.q / one_way.clamp(1, adjacency.shape[-1]).to(adjacency)
+
+
+Potential = float | int | Relative
+
+
+def check_potential(q: Potential | Sequence[Potential]) -> None:
+    """Refuse what is no potential: absolute ones lie in `[0, 0.5]`.
+
+    >>> check_potential(0.7)
+    Traceback (most recent call last):
+    ValueError: q=0.7 is outside [0, 0.5]: q and 1-q mirror each other; try q=0.25
+    """
+    if isinstance(q, Sequence) and not isinstance(q, str):
+        if not q:
+            raise ValueError("q=() holds no potential: give at least one, such as q=(0.1, 0.2)")
+        for single in q:
+            check_potential(single)
+    elif isinstance(q, bool | str) or not isinstance(q, float | int | Relative):
+        raise ValueError(f"q={q!r} is no potential: give a number in [0, 0.5], Relative(0.25), or a tuple of these")
+    elif not isinstance(q, Relative) and not 0 <= q <= 0.5:
+        raise ValueError(f"q={q} is outside [0, 0.5]: q and 1-q mirror each other; try q=0.25")
+
+
+def absolute_potential(q: Potential, adjacency: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch"]:
+    """The absolute potential of each graph of a dense batch."""
+    if isinstance(q, Relative):
+        return q.absolute(adjacency)
+    return torch.full(adjacency.shape[:-2], float(q), dtype=adjacency.dtype, device=adjacency.device)
