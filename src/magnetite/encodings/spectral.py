@@ -22,9 +22,10 @@ class MagneticLaplacian:
     """The k lowest eigenpairs of the magnetic Laplacian, whose phases know which way an edge points.
 
     `L_N = I − (D_s^{-1/2} A_s D_s^{-1/2}) ⊙ exp(iΘ)` with `Θ[u,v] = ±2πq` along a one-way edge. `q` is absolute (a
-    number in `[0, 0.5]`), `Relative(q')`, or a tuple of these (multi-q: one more axis `Q` before `k`). `normalised=False` takes `L_U = D_s − A_s ⊙ exp(iΘ)`. `root` names the graph feature that holds each graph's root
+    number in `[0, 0.5]`), `Relative(q')`, or a tuple of these (multi-q: one more axis `Q` before `k`). With
+    `normalised=False` it is `L_U = D_s − A_s ⊙ exp(iΘ)`. `root` names the graph feature that holds each graph's root
     node; without it the foremost source is found. All is solved and verified in double precision, `q = 0` as a real
-    problem; `dtype` is that of the result. See `magnetite.linalg.laplacian.CONVENTIONS` for the other conventions.
+    problem; `dtype` is that of the result. `magnetite.linalg.laplacian.CONVENTIONS` lists the other conventions.
 
     >>> path = Digraphs.from_edges([[0, 1, 2], [1, 2, 3]])
     >>> pairs = MagneticLaplacian(k=2, q=Relative(0.25))(path)

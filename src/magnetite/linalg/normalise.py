@@ -27,7 +27,7 @@ def normalise(
     order decides.
 
     Reversing all edges conjugates `L` and so each eigenvector. With a given root the normalised vectors are then
-    conjugated exactly; with a found one, the reversed graph's root is its own foremost source, the original's last sink.
+    conjugated exactly; with a found one, the reversed graph's root is its own foremost source, the other's last sink.
 
     >>> path = torch.polar(torch.ones(3), torch.tensor([0.2, 0.1, 0.0]) + 2.5)[None, :, None]
     >>> normalise(path)[0].angle().squeeze().mul(10).round().tolist()
