@@ -2,8 +2,8 @@
 
     python benchmarks/verification.py         # writes results/verification.json
 
-Complete graphs, DAGs, undirected graphs, several components, isolated nodes, trees, paths, circles, self-loops, repeated
-edges and weights are mixed. The matrices are built again for the check, and compared in double precision.
+Complete graphs, DAGs, undirected graphs, several components, isolated nodes, trees, paths, circles, self-loops,
+repeated edges and weights are mixed. The matrices are built again for the check, and compared in double precision.
 """
 
 import argparse

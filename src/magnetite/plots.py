@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
+import torch
 
 from magnetite.encodings import Eigenpairs
 from magnetite.graphs import Digraphs
@@ -27,7 +28,7 @@ def draw_first_eigenvector(
     """Draw one graph with its first eigenvector: node size = Re, colour = Im, as in the paper's figure 1."""
     if graph.num_nodes > LARGEST:
         raise ValueError(f"a graph of {graph.num_nodes} nodes is no picture: plot graphs of at most {LARGEST} nodes")
-    first = pairs.vectors.flatten(1)[:, 0].cdouble()
+    first = pairs.vectors.flatten(1)[:, 0].to(torch.complex128)
     real, imaginary = first.real.numpy(), first.imag.numpy()
     drawn = nx.DiGraph(graph.to_networkx()[0])
     sizes = (30 + 270 * np.abs(real) / float(first.abs().max())).tolist()
