@@ -73,7 +73,7 @@ def test_bits_do_not_depend_on_threads_or_runs(odd):
 def test_q_zero_is_the_combinatorial_laplacian_solved_as_a_real_problem(odd, monkeypatch):
     seen = []
     solve = eigen.DRIVERS[0]
-    monkeypatch.setattr(eigen, "DRIVERS", (lambda m: seen.append(m.dtype) or solve(m), *eigen.DRIVERS[1:]))
+    monkeypatch.setattr(eigen, "DRIVERS", (lambda m, k: seen.append(m.dtype) or solve(m, k), *eigen.DRIVERS[1:]))
     magnetic, real = mt.MagneticLaplacian(k=5, q=0)(odd), mt.Laplacian(k=5)(odd)
     assert set(seen) == {torch.float64}
     assert torch.equal(magnetic.vectors.real, real.vectors)
