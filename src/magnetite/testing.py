@@ -12,9 +12,6 @@ from magnetite.encodings import Eigenpairs, NodeEncoding, PairEncoding
 from magnetite.graphs import Digraphs
 from magnetite.packed import Packed, ragged_rows
 
-SIMPLE_GAP = 1e-4
-"""Eigenvectors are compared where the neighbouring eigenvalues are at least this far away."""
-
 
 def permute(graphs: Digraphs, seed: int) -> tuple[Digraphs, Tensor]:
     """Renumber the nodes of every graph at random: the permuted graphs, and each node's new number within its graph.
@@ -47,7 +44,7 @@ def assert_permutation_equivariant(
     before, after = function(graphs), function(permuted)
     if isinstance(before, Eigenpairs):
         _close(before.values, after.values, tolerance, "eigenvalues")
-        determined = determined_vectors(before) & determined_vectors(after)
+        determined = before.determined() & after.determined()
         mask = determined[graphs.node_graph]
         moved = _scatter(before.vectors, graphs, number)
         _close(moved * mask, after.vectors * mask, tolerance, "eigenvectors")
@@ -75,21 +72,6 @@ def assert_phase_invariant(
     per_node = phase if pairs.values.ndim < pairs.vectors.ndim else phase[pairs.node_graph]
     parts = {**pairs.tensors(), "vectors": pairs.vectors * per_node.to(pairs.vectors)}
     _close(function(pairs), function(Eigenpairs.from_tensors(parts)), tolerance, "results")
-
-
-def determined_vectors(pairs: Eigenpairs, gap: float = SIMPLE_GAP) -> Tensor:
-    """Which eigenvectors theory fixes: real slots, anchored phase, and no other known eigenvalue within `gap`.
-
-    The last of the `k` known eigenvalues has an unknown neighbour above unless the graph has no more, so it never
-    counts when `k < n`. The root comes from the first eigenvector, so where that is not simple, none is fixed.
-    """
-    values = pairs.values.masked_fill(~pairs.mask, torch.inf)
-    distance = torch.nn.functional.pad(values.diff(dim=-1).nan_to_num(nan=torch.inf), (1, 1), value=torch.inf)
-    apart = (distance[..., 1:] > gap) & (distance[..., :-1] > gap)
-    sizes = pairs.sizes.view(-1, *[1] * (apart.ndim - 1))
-    complete = sizes <= apart.shape[-1]
-    apart[..., -1:] &= complete
-    return apart & pairs.mask & pairs.anchored & apart[..., :1]
 
 
 @st.composite

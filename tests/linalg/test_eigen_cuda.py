@@ -8,7 +8,6 @@ from magnetite.linalg import eigen, eigen_cuda
 from magnetite.linalg.eigen import lowest_eigenpairs, verify
 from magnetite.linalg.eigen_block import one_block_each, suits
 from magnetite.linalg.laplacian import laplacian, magnetic_laplacian
-from magnetite.testing import determined_vectors
 
 from ..conftest import odd_digraphs
 
@@ -54,7 +53,7 @@ def test_cpu_and_gpu_agree():
     graphs = odd_digraphs(seed=10, count=500, high=90)
     encoding = mt.MagneticLaplacian(k=16)
     on_cpu, on_gpu = encoding(graphs), encoding(graphs.to("cuda")).to("cpu")
-    fixed = determined_vectors(on_cpu) & determined_vectors(on_gpu)
+    fixed = on_cpu.determined() & on_gpu.determined()
     assert fixed.double().mean() > 0.3
     torch.testing.assert_close(on_gpu.values, on_cpu.values, atol=1e-5, rtol=0)
     mask = fixed[graphs.node_graph]

@@ -3,7 +3,6 @@ import torch
 
 import magnetite as mt
 from magnetite.linalg.normalise import normalise
-from magnetite.testing import determined_vectors
 
 
 def random_vectors(seed: int, dtype=torch.complex128) -> torch.Tensor:
@@ -54,13 +53,13 @@ def test_reversing_all_edges_conjugates(odd):
     rooted = odd.replace(graph_features={"root": torch.zeros(len(odd), dtype=torch.long)})
     encoding = mt.MagneticLaplacian(k=6, root="root", dtype=torch.float64)
     forward, backward = encoding(rooted), encoding(rooted.reverse())
-    fixed = (determined_vectors(forward) & determined_vectors(backward))[odd.node_graph]
+    fixed = (forward.determined() & backward.determined())[odd.node_graph]
     assert fixed.any()
     torch.testing.assert_close(backward.vectors * fixed, forward.vectors.conj() * fixed, atol=1e-5, rtol=0)
 
     found = mt.MagneticLaplacian(k=6, dtype=torch.float64)
     forward, backward = found(odd), found(odd.reverse())
-    both = determined_vectors(forward) & determined_vectors(backward)
+    both = forward.determined() & backward.determined()
     overlap = torch.zeros(len(odd), 6, dtype=torch.complex128).index_add_(
         0, odd.node_graph, forward.vectors * backward.vectors
     )

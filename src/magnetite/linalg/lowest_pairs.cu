@@ -189,7 +189,7 @@ __device__ void multisection(Workspace s, int n, int k, int lanes, int rounds) {
     __syncthreads();
 }
 
-constexpr double HUGE = 1e300, EQUAL = 1e-12, SPLIT = 1e-14, SHARED_VALUE = 1e-9;  // of T scaled to norm 1
+constexpr double LARGE = 1e300, EQUAL = 1e-12, SPLIT = 1e-14, SHARED_VALUE = 1e-9;  // of T scaled to norm 1
 
 __device__ inline double guarded(double pivot) { return fabs(pivot) < 1e-18 ? copysign(1e-18, pivot) : pivot; }
 
@@ -206,7 +206,7 @@ __device__ void twisted_vector(Workspace s, int n, int k, int j) {
     for (int i = n - 2; i >= 0; --i) slot[i * stride] = pivot = d[i] - value - e[i] * e[i] / guarded(pivot);
     int copy = 0;
     while (copy < j && value - s.values[j - copy - 1] < EQUAL) ++copy;
-    double smallest = HUGE, in_part = HUGE, above = 0;
+    double smallest = LARGE, in_part = LARGE, above = 0;
     int twist = 0, twist_in_part = 0, parts = 0;
     for (int i = 0; i < n; ++i) {
         above = d[i] - value - (i ? e[i - 1] * e[i - 1] / guarded(above) : 0);
@@ -216,7 +216,7 @@ __device__ void twisted_vector(Workspace s, int n, int k, int j) {
         if (i < n - 1 && fabs(e[i]) >= SPLIT) continue;
         const bool chosen = in_part < SHARED_VALUE && parts++ == copy;
         if (chosen || in_part < smallest) smallest = chosen ? -1 : in_part, twist = twist_in_part;
-        in_part = HUGE;
+        in_part = LARGE;
     }
     pivot = d[n - 1] - value;
     for (int i = n - 1; i > twist; --i) {
@@ -280,7 +280,7 @@ __device__ void reflect(Workspace s, int n, int k) {
         }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) lowest_pairs(
+extern "C" __global__ void __launch_bounds__(THREADS, THREADS > 256 ? 1 : 768 / THREADS) lowest_pairs(
     number *matrices, REAL *values, number *vectors, int n, int k, int lanes, int rounds) {
     extern __shared__ __align__(16) char shared[];
     const Workspace s = carve(shared, matrices + (size_t)blockIdx.x * n * n, n, k);

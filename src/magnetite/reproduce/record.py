@@ -47,13 +47,17 @@ class Record:
 
 
 def commit() -> str:
-    """The commit of the source tree, `+changes` if it was edited since; 'installed' outside a checkout."""
+    """The commit of the source tree, `+changes` if it was edited since.
+
+    Outside a checkout it is what the environment variable MAGNETITE_COMMIT says (a machine that got a copy of the tree),
+    or 'installed'.
+    """
     here = Path(__file__).parent
     try:
         head = _git(here, "rev-parse", "HEAD")
         return head + ("+changes" if _git(here, "status", "--porcelain", "--", "src", "benchmarks") else "")
     except (OSError, subprocess.CalledProcessError):
-        return "installed"
+        return os.environ.get("MAGNETITE_COMMIT", "installed")
 
 
 def device() -> str:
