@@ -4,7 +4,8 @@
 
 One process, the same normalised magnetic Laplacians of random digraphs (q' = 0.25) for every side. Ours returns the k
 lowest pairs and its time includes the verification of every matrix; the others return all pairs, unverified, and their
-wrong matrices (residual or unitarity of the k lowest pairs above the limit, or NaN) are counted here.
+wrong matrices (residual or unitarity of the k lowest pairs above the limit, or NaN) are counted here. `refined` solves in
+single precision and refines in double.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from rich.table import Table
 from torch import Tensor
 
 from magnetite.linalg.eigen import SINGLE_TOLERANCE, TOLERANCE, lowest_eigenpairs, verify
-from magnetite.linalg.eigen_cuda import cusolver_batched
+from magnetite.linalg.eigen_cuda import cusolver_batched, refined_batched
 from magnetite.linalg.laplacian import magnetic_laplacian
 from magnetite.linalg.potential import Relative
 from magnetite.reproduce.record import Record
@@ -85,6 +86,8 @@ def measure(size: int, count: int, k: int, rounds: int, seed: int) -> dict[str, 
         "ours_double": (lambda: lowest_eigenpairs(double, k), count, TOLERANCE),
         "ours_single": (lambda: lowest_eigenpairs(double, k, single=True), count, SINGLE_TOLERANCE),
         "cusolver_single": (lambda: cusolver_batched(single, k), count, SINGLE_TOLERANCE),
+        "cusolver_double": (lambda: cusolver_batched(double, k), count, TOLERANCE),
+        "refined": (lambda: refined_batched(double, k), count, TOLERANCE),
         "jax_single": (by_jax(single), count, SINGLE_TOLERANCE),
         "torch_double": (lambda: torch.linalg.eigh(sample), len(sample), TOLERANCE),
     }
