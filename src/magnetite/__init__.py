@@ -6,6 +6,9 @@
 Eigenpairs(1 graphs, k=2, torch.complex64)
 """
 
+import importlib
+from types import ModuleType
+
 from magnetite.encodings import (
     SVD,
     Depth,
@@ -38,4 +41,14 @@ __all__ = [
     "fourier",
     "graph_filter",
     "inverse_fourier",
+    "sorting",
 ]
+
+LAZY = frozenset({"sorting"})
+"""Subpackages that are imported when first used: they load numba, which alone takes longer than all the rest."""
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in LAZY:
+        return importlib.import_module(f"magnetite.{name}")
+    raise AttributeError(f"module 'magnetite' has no attribute {name!r}")
