@@ -15,6 +15,9 @@ from torch import Tensor
 
 CHECKSUM = "crc32"
 
+METADATA = "magnetite"
+"""The one metadata entry of our files, as JSON: safetensors writes several in an order that changes from run to run."""
+
 
 class DamagedFile(ValueError):
     """A file that exists but does not hold what was written: truncated, overwritten, or not ours."""
@@ -50,11 +53,14 @@ def write_json(path: str | Path, content: object) -> None:
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    """Write named tensors and string metadata to a safetensors file, with a checksum, in one step."""
+    """Write named tensors and string metadata to a safetensors file, with a checksum, in one step.
+
+    The same tensors and metadata give the same bytes.
+    """
     stored = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     header = {**metadata, CHECKSUM: checksum(stored)}
     with replacing(path) as part:
-        save_file(stored, part, metadata=header)
+        save_file(stored, part, metadata={METADATA: json.dumps(header, sort_keys=True)})
 
 
 def read_tensors(path: str | Path, verify: bool = True) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -67,7 +73,7 @@ def read_tensors(path: str | Path, verify: bool = True) -> tuple[dict[str, Tenso
         raise FileNotFoundError(f"{path} does not exist or is not a file: check the path")
     try:
         with safe_open(path, framework="pt") as file:
-            metadata = dict(file.metadata() or {})
+            metadata = json.loads((file.metadata() or {}).get(METADATA, "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except SafetensorError as error:
         raise DamagedFile(f"{path} is not a whole safetensors file ({error}): write it again") from error

@@ -5,17 +5,21 @@ from jaxtyping import Int
 from torch import Tensor
 
 
-def _signed(value: int) -> int:
-    """The 64 bits of `value` as a signed integer, which is all that torch calculates with."""
+def signed(value: int) -> int:
+    """The 64 bits of `value` as a signed integer, which is all that torch calculates with.
+
+    >>> signed(2**64 - 1)
+    -1
+    """
     return value - 2**64 if value >= 2**63 else value
 
 
-GOLDEN = _signed(0x9E3779B97F4A7C15)
-FIRST = _signed(0xBF58476D1CE4E5B9)
-SECOND = _signed(0x94D049BB133111EB)
+GOLDEN = signed(0x9E3779B97F4A7C15)
+FIRST = signed(0xBF58476D1CE4E5B9)
+SECOND = signed(0x94D049BB133111EB)
 
 
-def mix(key: Int[Tensor, "*shape"], counter: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
+def mix(key: Int[Tensor, "*#shape"], counter: Int[Tensor, "*#shape"]) -> Int[Tensor, "..."]:
     """Splitmix64 `h(key + (counter + 1) φ)` of broadcast tensors, modulo 2^64, as signed integers.
 
     >>> mix(torch.tensor(0), torch.tensor(0)).item() == 0xE220A8397B1DCDAF - 2**64
@@ -42,7 +46,7 @@ def derive(seed: int, *path: int) -> int:
     >>> derive(0, 1) == derive(0, 2)
     False
     """
-    key = torch.tensor(_signed(seed % 2**64))
+    key = torch.tensor(signed(seed % 2**64))
     for step in path:
         key = mix(key, torch.tensor(step))
     return key.item() % 2**64

@@ -1,4 +1,4 @@
-"""How many topological sorts a directed acyclic graph has: exactly, or estimated without bias where that is too much."""
+"""How many topological sorts an acyclic graph has: exactly, or estimated without bias where that is too much."""
 
 import random
 from dataclasses import dataclass

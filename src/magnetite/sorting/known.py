@@ -32,10 +32,12 @@ def batcher(length: int) -> SortingNetwork:
     while block < length:
         distance = block
         while distance >= 1:
-            for start in range(distance % block, length - distance, 2 * distance):
-                for low in range(start, min(start + distance, length - distance)):
-                    if low // (2 * block) == (low + distance) // (2 * block):
-                        comparators.append((low, low + distance))
+            comparators += [
+                (low, low + distance)
+                for start in range(distance % block, length - distance, 2 * distance)
+                for low in range(start, min(start + distance, length - distance))
+                if low // (2 * block) == (low + distance) // (2 * block)
+            ]
             distance //= 2
         block *= 2
     return SortingNetwork(length, comparators)
