@@ -49,4 +49,4 @@ def derive(seed: int, *path: int) -> int:
     key = torch.tensor(signed(seed % 2**64))
     for step in path:
         key = mix(key, torch.tensor(step))
-    return key.item() % 2**64
+    return int(key) % 2**64

@@ -98,11 +98,11 @@ def _searched(edges: Tensor, node_ptr: Tensor, edge_ptr: Tensor, undirected: boo
 
     pair_ptr = torch.nn.functional.pad((node_ptr.diff() ** 2).cumsum(0), (1, 0))
     distances = torch.empty(int(pair_ptr[-1]), dtype=torch.int16)
-    arrays = [pointer.numpy() for pointer in (node_ptr, edge_ptr, pair_ptr)]
+    nodes, links, pairs = node_ptr.numpy(), edge_ptr.numpy(), pair_ptr.numpy()
 
     def work(start: int, stop: int) -> None:
-        pointers = (pointer[start : stop + 1] for pointer in arrays)
-        all_pairs(edges.numpy(), *pointers, undirected, distances.numpy())
+        part = slice(start, stop + 1)
+        all_pairs(edges.numpy(), nodes[part], links[part], pairs[part], undirected, distances.numpy())
 
     spread(work, node_ptr.numel() - 1, SPAN)
     return distances

@@ -50,7 +50,9 @@ class SortingNetworks(Packed):
     def one(self, position: int) -> SortingNetwork:
         """One network."""
         begin, end = self.node_ptr[position : position + 2].tolist()
-        return SortingNetwork(int(self.lengths[position]), self.wires[begin:end].tolist())
+        return SortingNetwork(
+            int(self.lengths[position]), [(low, high) for low, high in self.wires[begin:end].tolist()]
+        )
 
     @classmethod
     def from_networks(cls, networks: Iterable[SortingNetwork]) -> "SortingNetworks":

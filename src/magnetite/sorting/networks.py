@@ -127,7 +127,7 @@ class SortingNetwork:
         """From what `to_dict` gives."""
         if not isinstance(content, dict) or set(content) != {"length", "comparators"}:
             raise ValueError(f'{content!r:.60} is no network: expected {{"length": 3, "comparators": [[0, 2], …]}}')
-        return cls(content["length"], content["comparators"])
+        return cls(content["length"], [_pair(given, content["length"]) for given in content["comparators"]])
 
     def save(self, path: str | Path) -> None:
         """Write as JSON, whole or not at all."""

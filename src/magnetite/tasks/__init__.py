@@ -9,7 +9,7 @@ from magnetite.tasks.examples import Examples, PairTargets, Split, Task
 from magnetite.tasks.playground import Playground, pair_targets
 from magnetite.tasks.sorting import Sorting
 
-TASKS: dict[str, type[Task]] = {"playground": Playground, "sorting": Sorting}
+TASKS: dict[str, type[Playground] | type[Sorting]] = {"playground": Playground, "sorting": Sorting}
 """The tasks by the names that the command line uses."""
 
 __all__ = ["TASKS", "Examples", "PairTargets", "Playground", "Sorting", "Split", "Task", "pair_targets"]

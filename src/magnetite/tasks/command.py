@@ -54,7 +54,7 @@ def _task(name: str, options: dict[str, Any]) -> Task:
     if name not in TASKS:
         raise ValueError(f"there is no task {name!r}: choose one of {', '.join(TASKS)}")
     given = {option: value for option, value in options.items() if value is not None}
-    known = {field.name for field in fields(TASKS[name])}  # pyright: ignore[reportArgumentType] (tasks are dataclasses)
+    known = {field.name for field in fields(TASKS[name])}
     for option in given.keys() - known:
         raise ValueError(f"--{option.replace('_', '-')} means nothing to {name}: leave it out")
     return TASKS[name](**given)

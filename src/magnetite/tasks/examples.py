@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Int, Int16
 from torch import Tensor
 
 from magnetite.graphs import Digraphs
-from magnetite.packed import Axis, Packed
+from magnetite.packed import Axis, Packed, starts
 
 SPLITS = ("train", "valid", "test")
 
@@ -59,6 +59,11 @@ class PairTargets(Packed):
         mask[self.pair_ptr[self.node_graph] + inside * (self.sizes[self.node_graph] + 1)] = False
         return mask
 
+    @classmethod
+    def of(cls, graphs: Digraphs, values: Int16[Tensor, " pairs"]) -> "PairTargets":
+        """Targets of the pairs of `graphs`, row by row, graph by graph."""
+        return cls(node_ptr=graphs.node_ptr, pair_ptr=starts(graphs.sizes**2), values=values)
+
     def one(self, position: int) -> Int16[Tensor, "n n"]:
         """One graph's targets."""
         part = self._slice(position, position + 1)
@@ -77,26 +82,31 @@ class Examples:
         return len(self.graphs)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Every tensor by name, as `graphs/…` and `targets/…`."""
-        parts = {"graphs": self.graphs} | ({} if self.targets is None else {"targets": self.targets})
-        return {f"{part}/{name}": tensor for part, held in parts.items() for name, tensor in held.tensors().items()}
+        """Every tensor by name: the graphs' as `graphs/…`, and `targets`, whose pointers follow from the graphs."""
+        named = {f"graphs/{name}": tensor for name, tensor in self.graphs.tensors().items()}
+        return named if self.targets is None else {**named, "targets": self.targets.values}
 
     @classmethod
     def from_tensors(cls, named: Mapping[str, Tensor]) -> "Examples":
         """The examples whose `tensors()` these are."""
-        parts: dict[str, dict[str, Tensor]] = {"graphs": {}, "targets": {}}
-        for name, tensor in named.items():
-            part, _, rest = name.partition("/")
-            parts[part][rest] = tensor
-        targets = PairTargets.from_tensors(parts["targets"]) if parts["targets"] else None
-        return cls(Digraphs.from_tensors(parts["graphs"]), targets)
+        held = {name.removeprefix("graphs/"): tensor for name, tensor in named.items() if name != "targets"}
+        graphs = Digraphs.from_tensors(held)
+        return cls(graphs, PairTargets.of(graphs, named["targets"]) if "targets" in named else None)
 
 
+@runtime_checkable
 class Task(Protocol):
     """A frozen dataclass that draws its data from a seed."""
 
-    seed: int
-    shard_size: int
+    @property
+    def seed(self) -> int:
+        """What the data are a function of."""
+        ...
+
+    @property
+    def shard_size(self) -> int:
+        """Graphs, or networks, that are drawn for a shard."""
+        ...
 
     def split(self, name: str) -> Split:
         """The sizes and the number of graphs or networks of a split."""

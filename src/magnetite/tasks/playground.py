@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import Literal, get_args
 
 import torch
 from jaxtyping import Int, Int16
@@ -15,8 +14,6 @@ from magnetite.linalg.distances import hop_distances
 from magnetite.packed import starts
 from magnetite.tasks import random_graphs
 from magnetite.tasks.examples import STREAM, Examples, PairTargets, Split, check_counts, check_split, shard_span
-
-Target = Literal["adjacency", "reachability", "directed-distance", "undirected-distance"]
 
 SMALL = {"train": range(16, 18), "valid": range(18, 20), "test": range(20, 28)}
 LARGE = {"train": range(16, 64), "valid": range(64, 72), "test": range(72, 84)}
@@ -64,16 +61,20 @@ TARGETS: dict[str, Callable[[Digraphs], Int16[Tensor, " pairs"]]] = {
 }
 
 
-def pair_targets(graphs: Digraphs, target: Target) -> PairTargets:
+def check_target(name: str) -> None:
+    """Refuse a target that does not exist."""
+    if name not in TARGETS:
+        raise ValueError(f"there is no target {name!r}: choose one of {', '.join(TARGETS)}")
+
+
+def pair_targets(graphs: Digraphs, target: str) -> PairTargets:
     """The playground's targets of any graphs, on their device.
 
     >>> pair_targets(Digraphs.from_edges([[0, 1], [1, 2]]), "directed-distance")[0].tolist()
     [[0, 1, 2], [-1, 0, 1], [-1, -1, 0]]
     """
-    if target not in TARGETS:
-        raise ValueError(f"there is no target {target!r}: choose one of {', '.join(TARGETS)}")
-    pair_ptr = starts(graphs.sizes**2)
-    return PairTargets(node_ptr=graphs.node_ptr, pair_ptr=pair_ptr, values=TARGETS[target](graphs))
+    check_target(target)
+    return PairTargets.of(graphs, TARGETS[target](graphs))
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Playground:
     (Digraphs(10000 graphs, ...), PairTargets(10000 graphs, ... pairs))
     """
 
-    target: Target = "directed-distance"
+    target: str = "directed-distance"
     acyclic: bool = False
     train: int = 400_000
     per_size: int = 2_500
@@ -95,8 +96,7 @@ class Playground:
     shard_size: int = 10_000
 
     def __post_init__(self) -> None:
-        if self.target not in TARGETS:
-            raise ValueError(f"there is no target {self.target!r}: choose one of {', '.join(get_args(Target))}")
+        check_target(self.target)
         check_counts(self, "train", "per_size", "shard_size")
 
     def split(self, name: str) -> Split:
