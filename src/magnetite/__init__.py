@@ -8,6 +8,7 @@ Eigenpairs(1 graphs, k=2, torch.complex64)
 
 import importlib
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from magnetite.encodings import (
     SVD,
@@ -25,6 +26,9 @@ from magnetite.encodings import (
 from magnetite.graphs import Digraphs
 from magnetite.linalg.potential import Relative
 from magnetite.version import __version__
+
+if TYPE_CHECKING:
+    from magnetite import sorting
 
 __all__ = [
     "SVD",

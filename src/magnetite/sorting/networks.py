@@ -125,7 +125,8 @@ class SortingNetwork:
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "SortingNetwork":
         """From what `to_dict` gives."""
-        if not isinstance(content, dict) or set(content) != {"length", "comparators"}:
+        shape = {name: type(value) for name, value in content.items()}
+        if shape != {"length": int, "comparators": list}:
             raise ValueError(f'{content!r:.60} is no network: expected {{"length": 3, "comparators": [[0, 2], …]}}')
         return cls(content["length"], [_pair(given, content["length"]) for given in content["comparators"]])
 
@@ -146,7 +147,7 @@ class SortingNetwork:
         return np.array(self.comparators, dtype=np.int16).reshape(-1, 2)
 
 
-def _pair(given: Sequence[int], length: int) -> Comparator:
+def _pair(given: Any, length: int) -> Comparator:
     try:
         low, high = (int(wire) for wire in given)
     except (TypeError, ValueError):
