@@ -16,7 +16,7 @@ from torch_geometric.data import Data, InMemoryDataset
 from magnetite.graphs import Digraphs
 from magnetite.tasks import Examples, Playground, Sorting, Task
 from magnetite.tasks.examples import check_split, shard_count
-from magnetite.tasks.shards import MANIFEST, read, write
+from magnetite.tasks.shards import MANIFEST, claim, read, write
 
 Columns = dict[str, tuple[Tensor, Tensor]]
 """Attributes of the graphs laid end to end, each with pointers to where every graph's part begins."""
@@ -35,11 +35,11 @@ class TaskDataset(InMemoryDataset):
         task: Task,
         split: str = "train",
         transform: Callable[[Any], Any] | None = None,
-        **options: Any,
     ) -> None:
         check_split(split)
         self.task, self.split = task, split
-        super().__init__(str(root), transform, **options)
+        super().__init__(str(root), transform)
+        claim(task, Path(self.processed_dir))  # PyG looks at the names of files only, not at whose they are
         columns = [self.columns(examples) for examples in read(self.processed_dir, split, verify=False)]
         self._data, self.slices = _joined(columns)
 
@@ -67,8 +67,14 @@ class PlaygroundDataset(TaskDataset):
     (10, True)
     """
 
-    def __init__(self, root: str | Path, task: Playground | None = None, split: str = "train", **options: Any) -> None:
-        super().__init__(root, task or Playground(), split, **options)
+    def __init__(
+        self,
+        root: str | Path,
+        task: Playground | None = None,
+        split: str = "train",
+        transform: Callable[[Any], Any] | None = None,
+    ) -> None:
+        super().__init__(root, task or Playground(), split, transform)
 
     def columns(self, examples: Examples) -> Columns:
         """Edges, a constant node feature, targets and mask."""
@@ -92,8 +98,14 @@ class SortingDataset(TaskDataset):
     (30, 1, 0, 12)
     """
 
-    def __init__(self, root: str | Path, task: Sorting | None = None, split: str = "train", **options: Any) -> None:
-        super().__init__(root, task or Sorting(), split, **options)
+    def __init__(
+        self,
+        root: str | Path,
+        task: Sorting | None = None,
+        split: str = "train",
+        transform: Callable[[Any], Any] | None = None,
+    ) -> None:
+        super().__init__(root, task or Sorting(), split, transform)
 
     def columns(self, examples: Examples) -> Columns:
         """Edges, wires, label and length."""

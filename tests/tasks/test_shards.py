@@ -79,7 +79,7 @@ def test_killed_and_run_again_gives_the_same_bytes(name, tmp_path):
 from pathlib import Path
 from magnetite.tasks.command import data
 import sys
-data("{name}", Path(sys.argv[1]), split=["train"], train=30_000, shard_size=500)
+data("{name}", Path(sys.argv[1]), split=["train"], train=12_000, shard_size=200)
 """
     command = [sys.executable, "-c", program]
     undisturbed = subprocess.run([*command, str(tmp_path / "one")], capture_output=True)

@@ -37,7 +37,7 @@ def write(
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".lock"):
-        entry = _claim(task, folder)
+        entry = claim(task, folder)
         for part in folder.glob(".*.safetensors"):
             part.unlink()  # what a killed run had begun; nobody else writes here while the lock is held
         for split in splits:
@@ -71,8 +71,8 @@ def describe(task: Task) -> dict[str, Any]:
     }
 
 
-def _claim(task: Task, folder: Path) -> dict[str, Any]:
-    """The folder's manifest, if it is this task's; a new one, written at once, if it has none."""
+def claim(task: Task, folder: Path) -> dict[str, Any]:
+    """The folder's manifest, if it is this task's; a new one, written at once, if it has none; else an error."""
     wanted = describe(task)
     if not (folder / MANIFEST).exists():
         write_json(folder / MANIFEST, {**wanted, "files": {}})
