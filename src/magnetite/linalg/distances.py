@@ -11,7 +11,7 @@ from magnetite.linalg.threads import spread
 SPAN = 256
 """Graphs that a thread works on at once."""
 
-DENSE_ENTRIES = 2**27
+DENSE_ENTRIES = 2**26
 """Entries of the adjacency matrices that are worked on at once on an accelerator."""
 
 LARGEST = 32_767
@@ -39,7 +39,7 @@ def hop_distances(
     if node_ptr.device.type == "cpu":
         return _searched(edges, node_ptr, edge_ptr, undirected)
     parts = []
-    for start, stop in dense_spans(sizes):
+    for start, stop in dense_spans(sizes, DENSE_ENTRIES):
         begin, end = edge_ptr[[start, stop]].tolist()
         adjacency = dense(edges[:, begin:end], edge_ptr[start : stop + 1] - begin, int(sizes[start:stop].max()))
         if undirected:
@@ -81,14 +81,14 @@ def dense(edges: Int[Tensor, "2 edges"], edge_ptr: Int[Tensor, " starts"], size:
     return adjacency
 
 
-def dense_spans(sizes: Int[Tensor, " graphs"]) -> Iterator[tuple[int, int]]:
-    """Ranges of graphs whose matrices, padded to the largest, stay within the limit.
+def dense_spans(sizes: Int[Tensor, " graphs"], entries: int) -> Iterator[tuple[int, int]]:
+    """Ranges of graphs whose matrices, padded to the largest, have no more than so many entries.
 
-    >>> list(dense_spans(torch.tensor([3, 2])))
-    [(0, 2)]
+    >>> list(dense_spans(torch.tensor([3, 2, 3]), entries=18))
+    [(0, 2), (2, 3)]
     """
     if sizes.numel():
-        step = max(1, DENSE_ENTRIES // max(int(sizes.max()), 1) ** 2)
+        step = max(1, entries // max(int(sizes.max()), 1) ** 2)
         for start in range(0, sizes.numel(), step):
             yield start, min(start + step, sizes.numel())
 

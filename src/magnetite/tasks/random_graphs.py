@@ -17,6 +17,9 @@ from magnetite.packed import starts
 SPAN = 1024
 """Graphs that a thread draws at once."""
 
+DENSE_ENTRIES = 2**23
+"""Pairs of nodes whose random numbers are held at once on an accelerator, some 50 bytes each."""
+
 # What the random numbers of a graph are for: draw `c` of its key.
 SIZE, DEGREE, PAIRS, RANKS = range(4)
 
@@ -50,7 +53,7 @@ def finish(drawn: Drawn, acyclic: bool) -> Digraphs:
     """
     if drawn.keys.device.type == "cpu":
         return _finish_on_cpu(drawn, acyclic)
-    parts = [_finish_dense(drawn, acyclic, slice(*span)) for span in dense_spans(drawn.sizes)]
+    parts = [_finish_dense(drawn, acyclic, slice(*span)) for span in dense_spans(drawn.sizes, DENSE_ENTRIES)]
     return Digraphs.concat(parts)
 
 
