@@ -29,6 +29,15 @@ def test_agrees_with_networkx(undirected):
         assert part.view(size, size).tolist() == by_networkx(graph.to_undirected() if undirected else graph)
 
 
+def test_bit_sets_and_queues_agree_at_their_border():
+    rng = np.random.default_rng(4)
+    for size in (63, 64, 65, 128, 255, 256, 257, 300):
+        edges = np.stack((rng.random((size, size)) < 1.5 / size).nonzero())
+        graph = mt.Digraphs.from_edges(edges, num_nodes=size)
+        found = hop_distances(graph.edges, graph.node_ptr, graph.edge_ptr).view(1, size, size)
+        assert torch.equal(found, matrix_distances(dense(graph.edges, graph.edge_ptr, size)))
+
+
 def test_products_of_matrices_agree_with_the_search():
     graphs = random_graphs(80, seed=1)
     flat = hop_distances(graphs.edges, graphs.node_ptr, graphs.edge_ptr)

@@ -1,7 +1,52 @@
-"""Breadth-first search from every node of every graph."""
+"""Breadth-first search from every node of every graph: small graphs in bit sets, large ones with a queue."""
 
 import numpy as np
 from numba import njit
+
+from magnetite.kernels.bits import lowest
+
+BITS_UP_TO = 256
+"""Nodes up to which bit sets are searched: a step then is a handful of words, however many edges there are."""
+
+ONE = np.uint64(1)
+
+
+@njit(cache=True, nogil=True)
+def adjacency_bits(edges, size, undirected):
+    """Row `u` is the set of the out-neighbours of node `u`."""
+    rows = np.zeros((size, (size + 63) // 64), np.uint64)
+    for edge in range(edges.shape[1]):
+        source, target = edges[0, edge], edges[1, edge]
+        rows[source, target >> 6] |= ONE << np.uint64(target & 63)
+        if undirected:
+            rows[target, source >> 6] |= ONE << np.uint64(source & 63)
+    return rows
+
+
+@njit(cache=True, nogil=True)
+def search_bits(source, rows, seen, front, following, distance):
+    """Write the hops from `source` to every node that it reaches; the last three sets are scratch."""
+    words = rows.shape[1]
+    seen[:] = 0
+    front[:] = 0
+    front[source >> 6] = ONE << np.uint64(source & 63)
+    hops, alive = 0, True
+    while alive:
+        following[:] = 0
+        for place in range(words):
+            word = front[place]
+            seen[place] |= word
+            while word:
+                node = 64 * place + lowest(word)  # pyright: ignore[reportCallIssue] (numba fills in the context)
+                word &= word - ONE
+                distance[node] = hops
+                for other in range(words):
+                    following[other] |= rows[node, other]
+        alive = False
+        for place in range(words):
+            front[place] = following[place] & ~seen[place]
+            alive |= front[place] != 0
+        hops += 1
 
 
 @njit(cache=True, nogil=True)
@@ -25,7 +70,7 @@ def neighbours(edges, size, undirected):
 
 
 @njit(cache=True, nogil=True)
-def from_source(source, offset, found, queue, distance):
+def search_queue(source, offset, found, queue, distance):
     """Write the hops from `source` to every node that it reaches."""
     distance[source] = 0
     queue[0] = source
@@ -41,13 +86,26 @@ def from_source(source, offset, found, queue, distance):
 
 
 @njit(cache=True, nogil=True)
+def one_graph(edges, undirected, distances):
+    """Hops between all pairs of one graph."""
+    size = distances.shape[0]
+    if size <= BITS_UP_TO:
+        rows = adjacency_bits(edges, size, undirected)
+        seen, front, following = np.empty((3, rows.shape[1]), np.uint64)
+        for source in range(size):
+            search_bits(source, rows, seen, front, following, distances[source])
+    else:
+        offset, found = neighbours(edges, size, undirected)
+        queue = np.empty(size, np.int32)
+        for source in range(size):
+            search_queue(source, offset, found, queue, distances[source])
+
+
+@njit(cache=True, nogil=True)
 def all_pairs(edges, node_pointer, edge_pointer, pair_pointer, undirected, distances):
     """Hops between all pairs of each graph, −1 where there is no path, rows of sources end to end."""
     for graph in range(node_pointer.size - 1):
         size = node_pointer[graph + 1] - node_pointer[graph]
         own = distances[pair_pointer[graph] : pair_pointer[graph + 1]].reshape(size, size)
         own[:] = -1
-        offset, found = neighbours(edges[:, edge_pointer[graph] : edge_pointer[graph + 1]], size, undirected)
-        queue = np.empty(size, np.int32)
-        for source in range(size):
-            from_source(source, offset, found, queue, own[source])
+        one_graph(edges[:, edge_pointer[graph] : edge_pointer[graph + 1]], undirected, own)

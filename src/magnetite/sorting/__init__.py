@@ -10,14 +10,16 @@ False
 
 from magnetite.sorting.collection import SortingNetworks, generate
 from magnetite.sorting.counting import Estimate, count_topological_sorts, estimate_topological_sorts
-from magnetite.sorting.known import batcher, bitonic, optimal
+from magnetite.sorting.known import SortCount, batcher, batcher_figure, bitonic, optimal
 from magnetite.sorting.networks import SortingNetwork
 
 __all__ = [
     "Estimate",
+    "SortCount",
     "SortingNetwork",
     "SortingNetworks",
     "batcher",
+    "batcher_figure",
     "bitonic",
     "count_topological_sorts",
     "estimate_topological_sorts",

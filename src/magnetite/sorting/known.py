@@ -1,5 +1,9 @@
 """Networks of the literature: Batcher's two families, and the smallest possible ones of up to ten wires."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from magnetite.sorting.counting import Estimate, TooManyStates, estimate_topological_sorts
 from magnetite.sorting.networks import Comparator, SortingNetwork
 
 OPTIMAL: dict[int, str] = {
@@ -74,3 +78,29 @@ def optimal(length: int) -> SortingNetwork:
         )
     pairs = (pair.split("-") for pair in OPTIMAL[length].split())
     return SortingNetwork(length, [(int(low), int(high)) for low, high in pairs])
+
+
+@dataclass(frozen=True)
+class SortCount:
+    """A point of the paper's figure: a length, its comparators, and the topological sorts, exact or estimated."""
+
+    length: int
+    comparators: int
+    topological_sorts: int | Estimate
+
+
+def batcher_figure(lengths: Iterable[int] = range(2, 17), seed: int = 0) -> list[SortCount]:
+    """How many equivalent programs Batcher's networks have, over the length: the paper's figure.
+
+    >>> [point.topological_sorts for point in batcher_figure(range(2, 9))]
+    [1, 1, 4, 20, 584, 58496, 7055168]
+    """
+    points = []
+    for length in lengths:
+        network = batcher(length)
+        try:
+            count: int | Estimate = network.topological_sorts()
+        except TooManyStates:
+            count = estimate_topological_sorts(network.to_digraphs(), seed=seed)
+        points.append(SortCount(length, len(network), count))
+    return points
