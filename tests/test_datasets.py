@@ -45,3 +45,28 @@ def test_data_are_drawn_once_and_another_task_is_refused(tmp_path):
     assert stamps == {path: path.stat().st_mtime_ns for path in (tmp_path / "processed").glob("*.safetensors")}
     with pytest.raises(ValueError, match="seed 0 there, 1 now"):
         SortingDataset(tmp_path, Sorting(valid=10, seed=1), split="valid")
+
+
+class Mark:
+    """A transform that counts its calls, and names its parameter as PyG's do."""
+
+    def __init__(self, value: int) -> None:
+        self.value, self.calls = value, 0
+
+    def __call__(self, data):
+        self.calls += 1
+        data.mark = torch.full((data.num_nodes, 1), self.value)
+        return data
+
+    def __repr__(self) -> str:
+        return f"Mark({self.value})"
+
+
+def test_transforms_before_and_after(tmp_path):
+    task, mark = Sorting(valid=5), Mark(3)
+    dataset = SortingDataset(tmp_path, task, "valid", pre_transform=mark)
+    assert mark.calls == 15 and dataset[14].mark.unique().tolist() == [3]
+    again = SortingDataset(tmp_path, task, "valid", pre_transform=mark, transform=Mark(4))
+    assert mark.calls == 15 and again[0].mark.unique().tolist() == [4]
+    assert SortingDataset(tmp_path, task, "valid", pre_transform=Mark(5))[0].mark.unique().tolist() == [5]
+    assert "mark" not in SortingDataset(tmp_path, task, "valid")[0]

@@ -6,10 +6,7 @@
 Eigenpairs(1 graphs, k=2, torch.complex64)
 """
 
-import importlib
-from types import ModuleType
-from typing import TYPE_CHECKING
-
+from magnetite import sorting
 from magnetite.encodings import (
     SVD,
     Depth,
@@ -26,9 +23,6 @@ from magnetite.encodings import (
 from magnetite.graphs import Digraphs
 from magnetite.linalg.potential import Relative
 from magnetite.version import __version__
-
-if TYPE_CHECKING:
-    from magnetite import sorting
 
 __all__ = [
     "SVD",
@@ -47,12 +41,3 @@ __all__ = [
     "inverse_fourier",
     "sorting",
 ]
-
-LAZY = frozenset({"sorting"})
-"""Subpackages that are imported when first used: they load numba, which alone takes longer than all the rest."""
-
-
-def __getattr__(name: str) -> ModuleType:
-    if name in LAZY:
-        return importlib.import_module(f"magnetite.{name}")
-    raise AttributeError(f"module 'magnetite' has no attribute {name!r}")

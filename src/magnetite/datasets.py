@@ -5,6 +5,7 @@ from torch_geometric.loader import DataLoader
 loader = DataLoader(SortingDataset("data/sorting", split="train"), batch_size=48, shuffle=True)
 """
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
 from magnetite.graphs import Digraphs
+from magnetite.storage import replacing
 from magnetite.tasks import Examples, Playground, Sorting, Task
 from magnetite.tasks.examples import check_split, shard_count
 from magnetite.tasks.shards import MANIFEST, claim, read, write
@@ -35,6 +37,7 @@ class TaskDataset(InMemoryDataset):
         task: Task,
         split: str = "train",
         transform: Callable[[Any], Any] | None = None,
+        pre_transform: Callable[[Any], Any] | None = None,
     ) -> None:
         check_split(split)
         self.task, self.split = task, split
@@ -42,6 +45,17 @@ class TaskDataset(InMemoryDataset):
         claim(task, Path(self.processed_dir))  # PyG looks at the names of files only, not at whose they are
         columns = [self.columns(examples) for examples in read(self.processed_dir, split, verify=False)]
         self._data, self.slices = _joined(columns)
+        if pre_transform is not None:
+            self._load_transformed(pre_transform)
+
+    def _load_transformed(self, pre_transform: Callable[[Any], Any]) -> None:
+        """Transform every graph once; the result is kept under the transform's `repr`, which names its parameters."""
+        name = hashlib.sha256(repr(pre_transform).encode()).hexdigest()[:16]
+        path = Path(self.processed_dir) / f"{self.split}-{name}.pt"
+        if not path.exists():
+            with replacing(path) as part:
+                self.save([pre_transform(self.get(number)) for number in range(len(self))], str(part))
+        self.load(str(path))
 
     @property
     def processed_file_names(self) -> list[str]:
@@ -73,8 +87,9 @@ class PlaygroundDataset(TaskDataset):
         task: Playground | None = None,
         split: str = "train",
         transform: Callable[[Any], Any] | None = None,
+        pre_transform: Callable[[Any], Any] | None = None,
     ) -> None:
-        super().__init__(root, task or Playground(), split, transform)
+        super().__init__(root, task or Playground(), split, transform, pre_transform)
 
     def columns(self, examples: Examples) -> Columns:
         """Edges, a constant node feature, targets and mask."""
@@ -104,8 +119,9 @@ class SortingDataset(TaskDataset):
         task: Sorting | None = None,
         split: str = "train",
         transform: Callable[[Any], Any] | None = None,
+        pre_transform: Callable[[Any], Any] | None = None,
     ) -> None:
-        super().__init__(root, task or Sorting(), split, transform)
+        super().__init__(root, task or Sorting(), split, transform, pre_transform)
 
     def columns(self, examples: Examples) -> Columns:
         """Edges, wires, label and length."""

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -164,5 +166,8 @@ def test_impossible_counts_are_named():
 
 def test_the_package_is_an_attribute_of_magnetite():
     assert mt.sorting.generate is generate
-    with pytest.raises(AttributeError, match="nonsense"):
-        mt.nonsense  # noqa: B018
+
+
+def test_importing_it_does_not_load_numba():
+    program = "import sys, magnetite.tasks.command; print('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"

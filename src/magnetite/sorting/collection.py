@@ -10,11 +10,10 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from magnetite.graphs import Digraphs
-from magnetite.kernels import sorting as kernels
 from magnetite.linalg.counter import derive
 from magnetite.linalg.threads import spread
 from magnetite.packed import Axis, Packed, starts
-from magnetite.sorting.networks import LONGEST_CHECK, SortingNetwork
+from magnetite.sorting.networks import LONGEST_CHECK, SortingNetwork, kernels
 
 MOST_COMPARATORS = 512
 """A network that needs more is given up and drawn anew."""
@@ -79,7 +78,7 @@ class SortingNetworks(Packed):
         wires, pointer, lengths = self._arrays()
 
         def work(start: int, stop: int) -> None:
-            kernels.check(wires, pointer[start : stop + 1], lengths[start:stop], correct[start:stop])
+            kernels().check(wires, pointer[start : stop + 1], lengths[start:stop], correct[start:stop])
 
         spread(work, len(self), SPAN)
         return torch.from_numpy(correct)
@@ -130,7 +129,7 @@ class SortingNetworks(Packed):
         counts = np.empty(len(self), np.int64)
 
         def count(start: int, stop: int) -> None:
-            kernels.count_edges(wires, pointer[start : stop + 1], lengths[start:stop], counts[start:stop])
+            kernels().count_edges(wires, pointer[start : stop + 1], lengths[start:stop], counts[start:stop])
 
         spread(count, len(self), SPAN)
         edge_ptr = starts(torch.from_numpy(counts))
@@ -138,7 +137,9 @@ class SortingNetworks(Packed):
         target, edge_pointer = edges.numpy(), edge_ptr.numpy()
 
         def fill(start: int, stop: int) -> None:
-            kernels.fill_edges(wires, pointer[start : stop + 1], lengths[start:stop], edge_pointer[start:stop], target)
+            kernels().fill_edges(
+                wires, pointer[start : stop + 1], lengths[start:stop], edge_pointer[start:stop], target
+            )
 
         spread(fill, len(self), SPAN)
         return edges, edge_ptr
@@ -163,11 +164,11 @@ def generate(count: int, lengths: Iterable[int], seed: int, start: int = 0) -> S
     if not choices.size or choices[0] < 2 or choices[-1] > LONGEST_DRAW:
         raise ValueError(f"lengths={choices.tolist()} cannot be drawn: give lengths from 2 to {LONGEST_DRAW}")
     key = np.uint64(derive(seed, 0))
-    tables = kernels.tables(choices)
+    tables = kernels().tables(choices)
 
     def work(begin: int, end: int) -> tuple[np.ndarray, ...]:
-        return kernels.generate(key, start + begin, end - begin, choices, tables, MOST_COMPARATORS)
+        return kernels().generate(key, start + begin, end - begin, choices, tables, MOST_COMPARATORS)
 
-    parts = spread(work, count, SPAN) or [kernels.generate(key, 0, 0, choices, tables, MOST_COMPARATORS)]
+    parts = spread(work, count, SPAN) or [kernels().generate(key, 0, 0, choices, tables, MOST_COMPARATORS)]
     wires, counts, drawn = (torch.from_numpy(np.concatenate(column)) for column in zip(*parts, strict=True))
     return SortingNetworks._trusted(node_ptr=starts(counts), lengths=drawn, wires=wires)

@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from magnetite.graphs import Digraphs
-from magnetite.kernels import sorting as kernels
 from magnetite.sorting import counting, drawing
 from magnetite.storage import write_json
 
@@ -17,6 +17,13 @@ Comparator = tuple[int, int]
 
 LONGEST_CHECK = 32
 """All 2^32 inputs take some ten seconds; beyond, a check would not end."""
+
+
+def kernels() -> ModuleType:
+    """The compiled loops, imported when first used: numba takes longer to load than all the rest."""
+    from magnetite.kernels import sorting
+
+    return sorting
 
 
 @dataclass(frozen=True)
@@ -49,8 +56,8 @@ class SortingNetwork:
                 f"a network of length {self.length} has 2^{self.length} inputs to check: "
                 f"lengths up to {LONGEST_CHECK} are checked"
             )
-        state = np.empty((self.length, kernels.BLOCK), np.uint64)
-        return bool(kernels.sorts_all(self._wires(), self.length, state))
+        state = np.empty((self.length, kernels().BLOCK), np.uint64)
+        return bool(kernels().sorts_all(self._wires(), self.length, state))
 
     def sort(self, values: Iterable[Any]) -> list[Any]:
         """What the network makes of `values`.
