@@ -73,6 +73,14 @@ def test_another_data_set_is_refused(tmp_path):
         list(read(tmp_path / "nowhere", "train"))
 
 
+@pytest.mark.parametrize("content", ["{", "[]", "{}"])
+def test_a_damaged_manifest_is_named(content, tmp_path):
+    (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(DamagedFile, match=r"manifest\.json"):
+        write(SMALL, tmp_path)
+    assert [path.name for path in tmp_path.glob("[!.]*")] == ["manifest.json"]
+
+
 @pytest.mark.parametrize("name", ["sorting", "playground"])
 def test_killed_and_run_again_gives_the_same_bytes(name, tmp_path):
     program = f"""

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 from magnetite.graphs import Digraphs
@@ -91,13 +91,13 @@ class SortingNetworks(Packed):
         """
         rows = torch.arange(self.wires.shape[0])
         ends = torch.repeat_interleave(self.node_ptr[:-1] + self.node_ptr[1:] - 1, self.sizes)
-        return self._trusted(node_ptr=self.node_ptr, lengths=self.lengths, wires=self.wires[ends - rows])
+        return self._trusted(node_ptr=self.node_ptr, lengths=self.lengths, wires=_rows(self.wires, ends - rows))
 
     def without_last(self) -> "SortingNetworks":
         """Each network less its last comparator: the twins of drawn networks, which are incorrect."""
         kept = torch.ones(self.wires.shape[0], dtype=torch.bool)
         kept[self.node_ptr[1:] - 1] = False
-        return self._trusted(node_ptr=starts(self.sizes - 1), lengths=self.lengths, wires=self.wires[kept])
+        return self._trusted(node_ptr=starts(self.sizes - 1), lengths=self.lengths, wires=_rows(self.wires, kept))
 
     def to_digraphs(self) -> Digraphs:
         """The networks' graphs: a node a comparator, an edge from the last comparator on each wire.
@@ -172,3 +172,8 @@ def generate(count: int, lengths: Iterable[int], seed: int, start: int = 0) -> S
     parts = spread(work, count, SPAN) or [kernels().generate(key, 0, 0, choices, tables, MOST_COMPARATORS)]
     wires, counts, drawn = (torch.from_numpy(np.concatenate(column)) for column in zip(*parts, strict=True))
     return SortingNetworks._trusted(node_ptr=starts(counts), lengths=drawn, wires=wires)
+
+
+def _rows(wires: Int[Tensor, "comparators 2"], index: Shaped[Tensor, " chosen"]) -> Int[Tensor, "rows 2"]:
+    """`wires[index]`, some four times as fast: a comparator's two wires are moved as one number."""
+    return wires.contiguous().view(torch.int32).squeeze(1)[index].unsqueeze(1).view(torch.int16)

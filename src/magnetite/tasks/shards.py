@@ -87,11 +87,14 @@ def claim(task: Task, folder: Path) -> dict[str, Any]:
 
 def _manifest(folder: Path) -> dict[str, Any]:
     try:
-        return json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(f"{folder} has no {MANIFEST}: write a data set with `magnetite data`") from None
     except json.JSONDecodeError as error:
         raise DamagedFile(f"{folder / MANIFEST} is not JSON ({error}): remove the folder") from error
+    if not isinstance(content, dict) or not isinstance(content.get("files"), dict):
+        raise DamagedFile(f"{folder / MANIFEST} is no manifest of a data set: choose another folder")
+    return content
 
 
 def _shard(task: Task, split: str, number: int, path: Path) -> dict[str, Any]:
