@@ -30,19 +30,8 @@ def data(
     acyclic: Annotated[bool | None, typer.Option(help="playground: draw DAGs.")] = None,
 ) -> None:
     """Build a data set as safetensors shards with a manifest; run it again to go on after an interruption."""
-    chosen = _task(
-        task,
-        {
-            "seed": seed,
-            "shard_size": shard_size,
-            "train": train,
-            "valid": valid,
-            "test": test,
-            "per_size": per_size,
-            "target": target,
-            "acyclic": acyclic,
-        },
-    )
+    options = {"seed": seed, "shard_size": shard_size, "train": train, "valid": valid, "test": test}
+    chosen = _task(task, options | {"per_size": per_size, "target": target, "acyclic": acyclic})
     splits = split or list(SPLITS)
     for name in splits:
         check_split(name)
