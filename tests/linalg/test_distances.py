@@ -71,6 +71,15 @@ def test_a_path_and_a_circle():
     assert int(hop_distances(circle.edges, circle.node_ptr, circle.edge_ptr, undirected=True).max()) == 25
 
 
+def test_slices_and_other_types_of_ids():
+    graphs = random_graphs(20, seed=5)
+    whole = hop_distances(graphs.edges, graphs.node_ptr, graphs.edge_ptr)
+    part = graphs[5:9]
+    bounds = torch.nn.functional.pad((graphs.sizes**2).cumsum(0), (1, 0))
+    for edges in (part.edges, part.edges.long()):
+        assert torch.equal(hop_distances(edges, part.node_ptr, part.edge_ptr), whole[bounds[5] : bounds[9]])
+
+
 def test_too_large_graphs_are_named():
     pointer = torch.tensor([0, 40_000])
     with pytest.raises(ValueError, match="40000 nodes"):

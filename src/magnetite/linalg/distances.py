@@ -99,10 +99,11 @@ def _searched(edges: Tensor, node_ptr: Tensor, edge_ptr: Tensor, undirected: boo
     pair_ptr = torch.nn.functional.pad((node_ptr.diff() ** 2).cumsum(0), (1, 0))
     distances = torch.empty(int(pair_ptr[-1]), dtype=torch.int16)
     nodes, links, pairs = node_ptr.numpy(), edge_ptr.numpy(), pair_ptr.numpy()
+    ends = edges.to(torch.int32).contiguous().numpy()  # one type, so that the kernel is compiled once
 
     def work(start: int, stop: int) -> None:
         part = slice(start, stop + 1)
-        all_pairs(edges.numpy(), nodes[part], links[part], pairs[part], undirected, distances.numpy())
+        all_pairs(ends, nodes[part], links[part], pairs[part], undirected, distances.numpy())
 
     spread(work, node_ptr.numel() - 1, SPAN)
     return distances

@@ -2,15 +2,15 @@
 
 import random
 from dataclasses import dataclass
-from math import isqrt, log10
+from math import inf, isqrt, log10
 
 from magnetite.graphs import Digraphs
 
 MAX_STATES = 1_000_000
 """Sets of nodes held at once by the exact count, some 300 bytes each."""
 
-FRACTION_BITS = 64
-"""Sampling weights are fractions; they are kept as whole multiples of 2^-64."""
+Layer = dict[int, tuple[int, int]]
+"""Down-sets of one size: how many sorts lead to each, and the set of nodes that may come next."""
 
 
 class TooManyStates(ValueError):
@@ -23,7 +23,7 @@ class Estimate:
 
     value: int
     error: int
-    samples: int
+    runs: int
 
     def __str__(self) -> str:
         return f"10^{log10(self.value):.2f} ± {100 * self.error / self.value:.1f} %"
@@ -72,15 +72,6 @@ class Order:
             done, ready = self.take(found[-1], done, ready)
         return found
 
-    def descendants(self) -> list[int]:
-        """For each node, how many nodes can be reached from it, itself included."""
-        reached = [0] * len(self.before)
-        for node in reversed(self.any_sort()):
-            reached[node] = 1 << node
-            for next_node in members(self.after[node]):
-                reached[node] |= reached[next_node]
-        return [nodes.bit_count() for nodes in reached]
-
 
 def members(nodes: int) -> list[int]:
     """The elements of a bit set.
@@ -106,56 +97,72 @@ def count_topological_sorts(graph: Digraphs, max_states: int = MAX_STATES) -> in
     2
     """
     order = Order.of(graph)
-    layer = {0: (1, order.sources())}
+    layer: Layer = {0: (1, order.sources())}
     for _ in order.before:
-        following: dict[int, tuple[int, int]] = {}
-        for done, (ways, ready) in layer.items():
-            for node in members(ready):
-                reached = done | 1 << node
-                known = following.get(reached)
-                options = order.take(node, done, ready)[1] if known is None else known[1]
-                following[reached] = (ways if known is None else ways + known[0], options)
-            if len(following) > max_states:
-                raise TooManyStates(
-                    f"more than {max_states} sets of nodes at once: raise max_states, or use estimate_topological_sorts"
-                )
-        layer = following
-    ((total, _),) = layer.values()
-    return total
+        layer = _following(order, layer, max_states)
+    return sum(ways for ways, _ in layer.values())
 
 
-def estimate_topological_sorts(graph: Digraphs, samples: int = 1000, seed: int = 0) -> Estimate:
-    """Unbiased estimate `E[Π 1/p_t]`: sorts are drawn node by node, the next one with probability `p_t`.
+def estimate_topological_sorts(graph: Digraphs, states: int = 1000, runs: int = 16, seed: int = 0) -> Estimate:
+    """Unbiased estimate: the exact count, but where more than `states` down-sets meet, a random part goes on for all.
 
-    A node is drawn in proportion to its number of descendants. For a forest that makes every sort equally likely
-    (the hook length formula), and the error zero; for other graphs it keeps the error small.
+    A down-set that `w` sorts lead to is kept with probability `p = min(1, w / τ)` and then counts `w / p`, so nothing
+    changes in the mean; `τ` is such that `states` of them remain. Runs are independent, and their spread gives the
+    error. Sampling whole sorts is unbiased as well, but misses by orders of magnitude on networks of 16 wires.
 
     >>> estimate_topological_sorts(Digraphs.from_edges([[0, 0], [1, 2]])).value
     2
     """
-    if samples < 2:
-        raise ValueError(f"samples={samples} give no error bar: draw at least 2")
+    if states < 1 or runs < 2:
+        raise ValueError(f"states={states}, runs={runs} give no estimate with an error: take at least 1 and 2")
     order, randomness = Order.of(graph), random.Random(seed)
-    descendants = order.descendants()
-    weights = [_draw(order, descendants, randomness) for _ in range(samples)]
-    mean = sum(weights) // samples
-    variance = sum((weight - mean) ** 2 for weight in weights) // (samples - 1)
-    return Estimate(
-        value=(mean + (1 << FRACTION_BITS - 1)) >> FRACTION_BITS,
-        error=isqrt(variance // samples) >> FRACTION_BITS,
-        samples=samples,
-    )
+    found = [_thinned_count(order, states, randomness) for _ in range(runs)]
+    mean = sum(found) // runs
+    variance = sum((value - mean) ** 2 for value in found) // (runs - 1)
+    return Estimate(value=mean, error=isqrt(variance // runs), runs=runs)
 
 
-def _draw(order: Order, descendants: list[int], randomness: random.Random) -> int:
-    """One sort's weight `Π 1/p_t`, in units of 2^-64."""
-    done, ready = 0, order.sources()
-    numerator = denominator = 1
-    while ready:
-        options = members(ready)
-        chances = [descendants[node] for node in options]
-        node = randomness.choices(options, chances)[0]
-        numerator *= sum(chances)
-        denominator *= descendants[node]
-        done, ready = order.take(node, done, ready)
-    return (numerator << FRACTION_BITS) // denominator
+def _following(order: Order, layer: Layer, most: float = inf) -> Layer:
+    """The down-sets of one more node, and how many sorts lead to each."""
+    following: Layer = {}
+    for done, (ways, ready) in layer.items():
+        for node in members(ready):
+            reached = done | 1 << node
+            known = following.get(reached)
+            options = order.take(node, done, ready)[1] if known is None else known[1]
+            following[reached] = (ways if known is None else ways + known[0], options)
+        if len(following) > most:
+            raise TooManyStates(
+                f"more than {most} sets of nodes at once: raise max_states, or use estimate_topological_sorts"
+            )
+    return following
+
+
+def _thinned_count(order: Order, states: int, randomness: random.Random) -> int:
+    layer: Layer = {0: (1, order.sources())}
+    for _ in order.before:
+        layer = _following(order, layer)
+        if len(layer) > states:
+            layer = _thinned(layer, states, randomness)
+    return sum(ways for ways, _ in layer.values())
+
+
+def _thinned(layer: Layer, states: int, randomness: random.Random) -> Layer:
+    """Systematic sampling in whole numbers: light sets are laid end to end, and every `τ`-th unit chooses its set."""
+    heaviest = sorted((ways for ways, _ in layer.values()), reverse=True)
+    rest, threshold = sum(heaviest), 0
+    for kept, ways in enumerate(heaviest):
+        threshold = -(-rest // (states - kept))
+        if ways < threshold:
+            break
+        rest -= ways
+    chosen, passed, mark = {}, 0, randomness.randrange(threshold)
+    for done, (ways, ready) in sorted(layer.items()):
+        if ways >= threshold:
+            chosen[done] = (ways, ready)
+            continue
+        passed += ways
+        if passed > mark:
+            chosen[done] = (threshold, ready)
+            mark += threshold
+    return chosen
