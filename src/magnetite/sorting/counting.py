@@ -2,7 +2,7 @@
 
 import random
 from dataclasses import dataclass
-from math import inf, isqrt, log10
+from math import isqrt, log10
 
 from magnetite.graphs import Digraphs
 
@@ -122,7 +122,7 @@ def estimate_topological_sorts(graph: Digraphs, states: int = 1000, runs: int = 
     return Estimate(value=mean, error=isqrt(variance // runs), runs=runs)
 
 
-def _following(order: Order, layer: Layer, most: float = inf) -> Layer:
+def _following(order: Order, layer: Layer, most: int | None = None) -> Layer:
     """The down-sets of one more node, and how many sorts lead to each."""
     following: Layer = {}
     for done, (ways, ready) in layer.items():
@@ -131,7 +131,7 @@ def _following(order: Order, layer: Layer, most: float = inf) -> Layer:
             known = following.get(reached)
             options = order.take(node, done, ready)[1] if known is None else known[1]
             following[reached] = (ways if known is None else ways + known[0], options)
-        if len(following) > most:
+        if most is not None and len(following) > most:
             raise TooManyStates(
                 f"more than {most} sets of nodes at once: raise max_states, or use estimate_topological_sorts"
             )
