@@ -37,6 +37,9 @@ def begin(key: int, numbers: Int[Tensor, " graphs"], sizes: Tensor, degrees: Seq
     """Draw size and mean degree of graphs `numbers` of a stream; `p = degree / (n − 1)`.
 
     `sizes` has one row a graph, from which its size is drawn.
+
+    >>> begin(0, torch.arange(3), sizes=torch.tensor([[16], [17], [18]]), degrees=[1.5]).sizes.tolist()
+    [16, 17, 18]
     """
     device = numbers.device
     keys = mix(torch.tensor(signed(key), device=device), numbers)
@@ -50,6 +53,10 @@ def finish(drawn: Drawn, acyclic: bool) -> Digraphs:
 
     An edge `u → v` exists with probability `p`; in an acyclic graph only where `u` stands before `v` in a random order,
     which is the upper triangle, permuted. Among components of one size the one with the lowest node is kept.
+
+    >>> drawn = begin(0, torch.arange(3), sizes=torch.tensor([[16, 17]]).expand(3, -1), degrees=[1.5])
+    >>> finish(drawn, acyclic=True)
+    Digraphs(3 graphs, ...)
     """
     if drawn.keys.device.type == "cpu":
         return _finish_on_cpu(drawn, acyclic)
