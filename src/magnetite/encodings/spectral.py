@@ -122,7 +122,8 @@ def _encode(
         vectors, anchored = normalise(vectors, None if roots is None else roots[chunk.ids])
         kept = values.shape[1]
         rows = ragged_rows(graphs.node_ptr, chunk.ids)
-        result.values[chunk.ids, :kept] = values.to(result.values)
+        # Laplacians are positive semi-definite: what lies below zero is rounding.
+        result.values[chunk.ids, :kept] = values.clamp(min=0).to(result.values)
         result.vectors[rows, :kept] = vectors.flatten(0, 1).to(dtype)
         result.group[chunk.ids, :kept] = equal_groups(values, torch.ones_like(values, dtype=torch.bool))
         result.anchored[chunk.ids, :kept] = anchored
