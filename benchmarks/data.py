@@ -1,15 +1,20 @@
-"""The paper's training sets at full size: how long until they lie in memory, ready to train on."""
+"""The paper's training sets at full size: how long until they lie in memory, ready to train on.
 
+python benchmarks/data.py                 # writes results/benchmark-data.json, or benchmark-data-gpu.json
+"""
+
+import argparse
 import resource
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
-from record import record
 from rich.console import Console
 from rich.table import Table
 
+from magnetite.reproduce.record import Record
 from magnetite.tasks import Examples, Playground, Sorting
 
 SEED = 0
@@ -43,7 +48,11 @@ def draw(make: Callable[[int], Any], count: int, device: str) -> Examples:
 
 
 def main() -> None:
-    """Print a table and write results/benchmark-data.json."""
+    """Print a table and write it as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the JSON")
+    options = parser.parse_args()
+    record = Record("benchmark-data-gpu" if torch.cuda.is_available() else "benchmark-data", SEED)
     table = Table("training set", "device", "graphs", "nodes", "edges", "seconds", title="400,000 drawn")
     devices = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
     figures: dict[str, Any] = {}
@@ -58,7 +67,7 @@ def main() -> None:
             del examples, graphs
     figures["peak_memory_GiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     Console().print(table)
-    record(f"benchmark-data{'-cuda' if 'cuda' in devices else ''}", SEED, figures)
+    record.write(options.out, figures)
 
 
 if __name__ == "__main__":

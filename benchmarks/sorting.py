@@ -1,18 +1,25 @@
-"""Sorting networks on one core: ours against the plain construction with sets of inputs, in one process."""
+"""Sorting networks on one core: ours against the plain construction with sets of inputs, in one process.
 
+    python benchmarks/sorting.py              # writes results/benchmark-sorting.json
+
+The plain construction holds all 2^p inputs as rows of a NumPy array and keeps the distinct ones after every comparator.
+The median of interleaved rounds counts.
+"""
+
+import argparse
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from statistics import median
 
 import numpy as np
 import torch
-from record import record
 from rich.console import Console
 from rich.table import Table
 
+from magnetite.reproduce.record import Record
 from magnetite.sorting import generate
 
-SEED = 0
 ROUNDS = 3
 CASES: list[tuple[str, range, int, int]] = [
     ("7", range(7, 8), 20, 20_000),
@@ -60,16 +67,23 @@ def seconds(work: Callable[[Sequence[int], int, int], float], lengths: Sequence[
 
 
 def main() -> None:
-    """Print a table and write results/benchmark-sorting.json."""
+    """Print a table and write it as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the JSON")
+    options = parser.parse_args()
+    record = Record("benchmark-sorting", seed=0)
     torch.set_num_threads(1)
-    our_networks(range(7, 12), 10, SEED)  # compile
+    our_networks(range(7, 12), 10, record.seed)  # compile
     table = Table(
         "length", "plain NumPy", "magnetite", "ratio", "comparators (plain, ours)", title="one network, one core"
     )
     figures = {}
     for name, lengths, few, many in CASES:
         rounds = [
-            (seconds(plain_networks, lengths, few, SEED + turn), seconds(our_networks, lengths, many, SEED + turn))
+            (
+                seconds(plain_networks, lengths, few, record.seed + turn),
+                seconds(our_networks, lengths, many, record.seed + turn),
+            )
             for turn in range(ROUNDS)
         ]
         theirs, ours = median(left[0] for left, _ in rounds), median(right[0] for _, right in rounds)
@@ -83,7 +97,7 @@ def main() -> None:
         )
         figures[name] = {"plain_s": theirs, "magnetite_s": ours, "ratio": theirs / ours, "comparators": sizes}
     Console().print(table)
-    record("benchmark-sorting", SEED, figures)
+    record.write(options.out, figures)
 
 
 if __name__ == "__main__":
