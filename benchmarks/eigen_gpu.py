@@ -4,8 +4,8 @@
 
 One process, the same normalised magnetic Laplacians of random digraphs (q' = 0.25) for every side. Ours returns the k
 lowest pairs and its time includes the verification of every matrix; the others return all pairs, unverified, and their
-wrong matrices (residual or unitarity of the k lowest pairs above the limit, or NaN) are counted here. `refined` solves in
-single precision and refines in double.
+wrong matrices (residual or unitarity of the k lowest pairs above the limit, or NaN) are counted here.
+`refined` solves in single precision and refines in double.
 """
 
 import argparse

@@ -71,6 +71,16 @@ def test_many_graphs_with_a_cache(tmp_path, odd, monkeypatch, capsys):
     assert len(list((tmp_path / "cache").glob("*.safetensors"))) == 1
 
 
+def test_data_sets_are_written_and_kept(tmp_path, monkeypatch, capsys):
+    arguments = ("data", "sorting", "--out", tmp_path / "nets", "--split", "train", "--train", 50, "--shard-size", 25)
+    first = call(monkeypatch, capsys, *arguments)
+    content = {path.name: path.read_bytes() for path in (tmp_path / "nets").glob("*.*")}
+    assert first == call(monkeypatch, capsys, *arguments)
+    assert first[0] == 0
+    assert {"manifest.json", "train-00000.safetensors", "train-00001.safetensors"} <= content.keys()
+    assert content == {path.name: path.read_bytes() for path in (tmp_path / "nets").glob("*.*")}
+
+
 BAD = {
     "negative weight": (["encode", "negative.txt", "--out", "pe.npz"], "weight -1.0"),
     "NaN weight": (["encode", "nan.txt", "--out", "pe.npz"], "weight nan"),
@@ -92,6 +102,11 @@ BAD = {
     "unknown output": (["encode", "good.txt", "--out", "pe.xyz"], "ending"),
     "unknown encoding": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "cubic"], "magnetic, laplacian"),
     "unknown convention": (["encode", "good.txt", "--out", "pe.npz", "--convention", "x"], "paper, networkx"),
+    "unknown task": (["data", "knitting", "--out", "d"], "playground, sorting"),
+    "unknown split": (["data", "sorting", "--out", "d", "--split", "rest"], "rest"),
+    "unknown target": (["data", "playground", "--out", "d", "--target", "colour"], "colour"),
+    "an option of another task": (["data", "sorting", "--out", "d", "--acyclic"], "--acyclic"),
+    "no training graphs": (["data", "sorting", "--out", "d", "--train", "-1"], "train=-1"),
     "unknown figure": (["reproduce", "figure-0"], "figure-examples"),
     "nothing to plot": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "svd", "--plot", "a.png"], "--plot"),
     "unknown plot": (["encode", "good.txt", "--out", "pe.npz", "--plot", "a.xyz"], "ending"),
@@ -135,7 +150,7 @@ def test_a_mistake_of_ours_keeps_its_traceback(path, monkeypatch, tmp_path):
         cli.main()
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["encode", "--help"], ["reproduce", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["encode", "--help"], ["data", "--help"], ["reproduce", "--help"]])
 def test_help_shows_an_example(monkeypatch, capsys, arguments):
     code, stdout, _ = call(monkeypatch, capsys, *arguments)
     assert code == 0

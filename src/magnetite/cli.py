@@ -1,4 +1,4 @@
-"""The command line: `magnetite encode`, `magnetite reproduce`."""
+"""The command line: `magnetite encode`, `magnetite data`, `magnetite reproduce`."""
 
 import sys
 from collections.abc import Callable
@@ -15,6 +15,7 @@ from magnetite.files import check_output, read_graphs, write_encoding
 from magnetite.graphs import Digraphs
 from magnetite.linalg.potential import Potential, Relative
 from magnetite.packed import Packed
+from magnetite.tasks.command import data
 from magnetite.version import __version__
 
 app = typer.Typer(
@@ -86,6 +87,9 @@ def encode(
 
         plot_eigenvectors(graphs, result, plot)
     typer.echo(f"{result} of {graphs} → {out}" + (f", {plot}" if plot else ""))
+
+
+app.command(epilog="Example: magnetite data sorting --split train --out sorting-networks")(data)
 
 
 @app.command(epilog="Example: magnetite reproduce figure-examples")

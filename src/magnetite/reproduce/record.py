@@ -49,8 +49,8 @@ class Record:
 def commit() -> str:
     """The commit of the source tree, `+changes` if it was edited since.
 
-    Outside a checkout it is what the environment variable MAGNETITE_COMMIT says (a machine that got a copy of the tree),
-    or 'installed'.
+    Outside a checkout it is what the environment variable MAGNETITE_COMMIT says (a machine that got a copy of the
+    tree), or 'installed'.
     """
     here = Path(__file__).parent
     try:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from magnetite.tasks import TASKS
@@ -51,6 +52,8 @@ def _task(name: str, options: dict[str, Any]) -> Task:
 
 def _write(task: Task, out: Path, splits: list[str]) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("shards"))
-    with Progress(*columns, TimeRemainingColumn()) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bar:
         rows = {split: bar.add_task(split, total=shard_count(task, split)) for split in splits}
-        write(task, out, splits, lambda split, _graphs: bar.advance(rows[split]))
+        manifest = write(task, out, splits, lambda split, _graphs: bar.advance(rows[split]))
+    typer.echo(f"{task} → {manifest}")
