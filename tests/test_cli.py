@@ -102,6 +102,7 @@ BAD = {
     "unknown output": (["encode", "good.txt", "--out", "pe.xyz"], "ending"),
     "unknown encoding": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "cubic"], "magnetic, laplacian"),
     "unknown convention": (["encode", "good.txt", "--out", "pe.npz", "--convention", "x"], "paper, networkx"),
+    "unknown device": (["encode", "good.txt", "--out", "pe.npz", "--device", "abacus"], "'abacus' cannot be used"),
     "unknown task": (["data", "knitting", "--out", "d"], "playground, sorting"),
     "unknown split": (["data", "sorting", "--out", "d", "--split", "rest"], "rest"),
     "unknown target": (["data", "playground", "--out", "d", "--target", "colour"], "colour"),

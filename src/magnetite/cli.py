@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -69,6 +70,7 @@ def encode(
         Path | None, typer.Option(help="Also draw: node size = Re, colour = Im of the first vector.")
     ] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder that keeps shards, to resume and to reuse.")] = None,
+    device: Annotated[str, typer.Option(help="Where to compute: cpu, cuda, cuda:1 …")] = "cpu",
 ) -> None:
     """Encode the nodes of directed graphs from files."""
     if encoding not in ENCODINGS:
@@ -80,7 +82,7 @@ def encode(
         _check_plot(encoding, plot)
     parts = [read_graphs(path) for path in inputs]
     graphs = Digraphs.concat(part.graphs for part in parts)
-    result = _with_progress(method, graphs, cache)
+    result = _with_progress(method, graphs.to(_device(device)), cache).to("cpu")
     write_encoding(out, result, [name for part in parts for name in part.names])
     if plot is not None and isinstance(result, Eigenpairs):
         from magnetite.plots import plot_eigenvectors
@@ -128,6 +130,15 @@ def _one_line(error: Exception) -> str | None:
     if isinstance(error, ValueError | OSError | ArithmeticError):
         return " ".join(str(error).split())
     return None
+
+
+def _device(name: str) -> torch.device:
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).split("\n")[0]
+        raise ValueError(f"device {name!r} cannot be used ({reason}): use cpu, or cuda where there is a GPU") from error
+    return torch.device(name)
 
 
 def _potential(absolute: list[float] | None, relative: list[float] | None) -> Potential | tuple[Potential, ...]:
