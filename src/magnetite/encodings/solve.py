@@ -1,0 +1,63 @@
+"""Which engine solves which graph: the CPU's for small ones, dense batches, and an iterative one for large ones."""
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from magnetite.encodings.chunks import Chunk, for_each_chunk
+from magnetite.encodings.results import Eigenpairs
+from magnetite.graphs import Digraphs
+from magnetite.linalg.eigen import equal_groups, lowest_eigenpairs
+from magnetite.linalg.eigen_cpu import ENGINE_UP_TO, lowest_of_graphs
+from magnetite.linalg.normalise import normalise
+from magnetite.linalg.operators import Operator
+from magnetite.packed import ragged_rows
+
+
+def solve(graphs: Digraphs, operator: Operator, roots: Int[Tensor, " b"] | None, result: Eigenpairs) -> None:
+    """Write the lowest eigenpairs of every graph into `result`; what one engine does not verify, the next one solves."""
+    waiting = torch.arange(len(graphs), device=graphs.device)
+    if graphs.device.type == "cpu":
+        waiting = _by_engine(graphs, operator, roots, result)
+    if waiting.numel():
+        _by_dense_batches(graphs, waiting, operator, roots, result)
+
+
+def _by_engine(
+    graphs: Digraphs, operator: Operator, roots: Int[Tensor, " b"] | None, result: Eigenpairs
+) -> Int[Tensor, " left"]:
+    """Solve the small graphs from their edges; the ids of those that are left."""
+    small = graphs.sizes <= ENGINE_UP_TO
+    ids = small.nonzero().squeeze(1)
+    chosen = graphs if len(ids) == len(graphs) else graphs.select(ids)
+    dtype, k = result.vectors.dtype, result.values.shape[1]
+    parts = chosen.edges, chosen.edge_ptr, chosen.sizes, chosen.weights
+    solved = lowest_of_graphs(*parts, operator, k, None if roots is None else roots[ids], dtype)
+    result.values[ids] = solved.values.to(result.values)
+    result.group[ids] = equal_groups(solved.values, result.mask[ids])
+    result.anchored[ids] = solved.anchored
+    if chosen is graphs:
+        result.vectors.copy_(solved.vectors)
+    else:
+        result.vectors[ragged_rows(graphs.node_ptr, ids)] = solved.vectors
+    small[ids] = solved.passed
+    return (~small).nonzero().squeeze(1)
+
+
+def _by_dense_batches(
+    graphs: Digraphs, ids: Int[Tensor, " some"], operator: Operator, roots: Int[Tensor, " b"] | None, result: Eigenpairs
+) -> None:
+    """Solve these graphs as dense matrices, by LAPACK or on the graphs' device."""
+    k, dtype = result.values.shape[1], result.vectors.dtype
+
+    def work(chunk: Chunk) -> None:
+        place = ids[chunk.ids]
+        values, vectors = lowest_eigenpairs(operator.dense(chunk.adjacency), k)
+        vectors, anchored = normalise(vectors, None if roots is None else roots[place])
+        kept = values.shape[1]
+        result.values[place, :kept] = values.to(result.values)
+        result.vectors[ragged_rows(graphs.node_ptr, place), :kept] = vectors.flatten(0, 1).to(dtype)
+        result.group[place, :kept] = equal_groups(values, torch.ones_like(values, dtype=torch.bool))
+        result.anchored[place, :kept] = anchored
+
+    for_each_chunk(graphs.select(ids), work)
