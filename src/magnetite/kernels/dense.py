@@ -142,7 +142,7 @@ def solve_all(
         _assemble(low, high, entries, first, last, n, real or gauged, diagonal, scale, norm, ar, ai)
         tridiagonalise(ar, ai, n, real or gauged, d, e, fr, fi, tau, work)
         bisect(d, e, n, lane[0], lane[1], lane[2], e2, lane[3], lane[4])
-        inverse_iterate(d, e, n, kept, lane[0], z[0], factors, lane[1:3])
+        inverse_iterate(d, e, n, kept, lane[0], z[0], factors, lane[1:4])
         back_transform(ar, ai, n, width, fr, fi, tau, z[0], z[1], lane[1], lane[2])
         if gauged:
             for i in range(n):

@@ -10,6 +10,9 @@ from math import sqrt
 
 from magnetite.kernels.compile import kernel
 
+NOTHING = 1e-40
+"""Squared norm below which a row of a matrix of norm 1 counts as zero."""
+
 
 @kernel
 def _update_and_multiply(ar, ai, vr, vi, wr, wi, xr, xi, pr, pi, size):
@@ -75,6 +78,8 @@ def tridiagonalise(ar, ai, n, real, d, e, fr, fi, tau, work):
         below = 0.0
         for j in range(l - 1):
             below += ar[l, j] * ar[l, j] + ai[l, j] * ai[l, j]
+        # What rounding left of a zero is no vector to reflect by; the matrix is scaled to norm 1.
+        below = 0.0 if below < NOTHING else below
         leadr, leadi = ar[l, l - 1], -ai[l, l - 1]
         modulus = sqrt(leadr * leadr + leadi * leadi)
         norm = sqrt(below + modulus * modulus)

@@ -56,7 +56,8 @@ def _foremost(zr, zi, n, by, weight):
         a, b = zr[i, 0] * by.real + zi[i, 0] * by.imag, zi[i, 0] * by.real - zr[i, 0] * by.imag
         weight[i] = -inf
         if sqrt(a * a + b * b) > ZERO:
-            weight[i] = atan2(b, a) if b != 0 else (pi if a < 0 else 0.0)
+            angle = atan2(b, a)
+            weight[i] = angle + 2 * pi if angle < TIE - pi else angle
         leading = max(leading, weight[i])
     modulus = -1.0
     for i in range(n):
