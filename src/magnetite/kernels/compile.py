@@ -5,8 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
 from numba.core.compiler import Compiler
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
 LANES = 8
 """Rows of work arrays are padded to this many doubles, one AVX-512 register, so that loops have no remainder."""
@@ -34,3 +38,21 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     # Kernels call each other across files, but numba's cache would look at the age of their own file alone.
     compiled._cache._cache_file._source_stamp = _SOURCES
     return compiled
+
+
+@intrinsic
+def prefetch_row(_context, array, row):
+    """Ask the memory for the first line of `array[row]` without waiting for it."""
+
+    def generate(context, builder, signature, arguments):
+        view = make_array(signature.args[0])(context, builder, arguments[0])
+        place = [context.cast(builder, arguments[1], signature.args[1], types.intp), context.get_constant(types.intp, 0)]
+        pointer = cgutils.get_item_pointer(context, builder, signature.args[0], view, place, wraparound=False)
+        pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
+        integer = ir.IntType(32)
+        shape = ir.FunctionType(ir.VoidType(), [pointer.type, integer, integer, integer])
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", (pointer.type,), shape)
+        builder.call(fetch, [pointer, *(ir.Constant(integer, value) for value in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(array, row), generate

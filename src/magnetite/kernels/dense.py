@@ -12,7 +12,7 @@ from magnetite.kernels.tridiagonal import bisect, inverse_iterate
 
 
 @kernel
-def _scale(low, high, weights, first, last, n, normalised, isolated, diagonal, scale):
+def scale_rows(low, high, weights, first, last, n, normalised, isolated, diagonal, scale):
     """Degrees to the diagonal of `L` and to the factors of its rows: `L[u, v] = −scale_u H[u, v] scale_v`."""
     diagonal[:n] = 0.0
     for p in range(first, last):
@@ -135,7 +135,7 @@ def solve_all(
         lane, gram = np.empty((6, width)), np.empty((2, kept, width))
         d, e, fr, fi, tau, e2 = line[0], line[1], line[2], line[3], line[4], line[5]
         diagonal, scale, spare = line[6], line[7], line[8]
-        _scale(low, high, weights, first, last, n, normalised, isolated, diagonal, scale)
+        scale_rows(low, high, weights, first, last, n, normalised, isolated, diagonal, scale)
         norm = _row_sums(low, high, entries, first, last, n, diagonal, scale, spare)
         norm = norm if norm > 0 else 1.0
         gauged = (not real) and gauge(low, high, entries, first, last, n, begin, links[0], links[1], queue, known, turn)
