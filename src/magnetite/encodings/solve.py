@@ -9,9 +9,13 @@ from magnetite.encodings.results import Eigenpairs
 from magnetite.graphs import Digraphs
 from magnetite.linalg.eigen import equal_groups, lowest_eigenpairs
 from magnetite.linalg.eigen_cpu import ENGINE_UP_TO, lowest_of_graphs
+from magnetite.linalg.large import lowest_of_large
 from magnetite.linalg.normalise import normalise
 from magnetite.linalg.operators import Operator
 from magnetite.packed import ragged_rows
+
+LARGE_BY = 16
+"""Graphs of more nodes than this times k gain from an iteration for k pairs, if they are large at all."""
 
 
 def solve(graphs: Digraphs, operator: Operator, roots: Int[Tensor, " b"] | None, result: Eigenpairs) -> None:
@@ -19,6 +23,7 @@ def solve(graphs: Digraphs, operator: Operator, roots: Int[Tensor, " b"] | None,
     waiting = torch.arange(len(graphs), device=graphs.device)
     if graphs.device.type == "cpu":
         waiting = _by_engine(graphs, operator, roots, result)
+        waiting = _by_iteration(graphs, waiting, operator, roots, result)
     if waiting.numel():
         _by_dense_batches(graphs, waiting, operator, roots, result)
 
@@ -42,6 +47,23 @@ def _by_engine(
         result.vectors[ragged_rows(graphs.node_ptr, ids)] = solved.vectors
     small[ids] = solved.passed
     return (~small).nonzero().squeeze(1)
+
+
+def _by_iteration(
+    graphs: Digraphs, ids: Int[Tensor, " some"], operator: Operator, roots: Int[Tensor, " b"] | None, result: Eigenpairs
+) -> Int[Tensor, " left"]:
+    """Solve the large ones of these graphs as sparse matrices, one after the other; the ids of those that are left."""
+    k = result.values.shape[1]
+    large = graphs.sizes[ids] > max(ENGINE_UP_TO, LARGE_BY * k)
+    for place in ids[large].tolist():
+        graph = graphs.one(place)
+        values, vectors = lowest_of_large(graph.edges, graph.num_nodes, graph.weights, operator, k)
+        vectors, anchored = normalise(vectors[None], None if roots is None else roots[place : place + 1])
+        result.values[place] = values.to(result.values)
+        result.vectors[int(graphs.node_ptr[place]) : int(graphs.node_ptr[place + 1])] = vectors[0].to(result.vectors)
+        result.group[place] = equal_groups(values[None], torch.ones((1, k), dtype=torch.bool))[0]
+        result.anchored[place] = anchored[0]
+    return ids[~large]
 
 
 def _by_dense_batches(

@@ -13,6 +13,11 @@ from magnetite.linalg.threads import single_threaded
 SPARSE_TOLERANCE = 1e-6
 """Largest residual `‖Lγ − λγ‖`, relative to the bound on `‖L‖`, that passes."""
 
+def tolerance_for(size: int) -> float:
+    """What is asked of the solver: where it is cheap, enough digits for vectors that agree with a dense solver's."""
+    return 1e-10 if size <= 100_000 else SPARSE_TOLERANCE
+
+
 STEPS = 24
 """Blocks that a cycle adds to the subspace."""
 
@@ -24,6 +29,12 @@ DEGREES = (8, 24, 48, 96, 192)
 
 GAIN = 1e6
 """A filter lifts no pair that is still open by more than this: a block must not collapse to its lowest vector."""
+
+CANCELLED = 1e-2
+"""Length of the rest of a unit vector below which it is made orthogonal once more."""
+
+TOGETHER = 32
+"""Vectors whose products with the whole basis are taken in one pass over it."""
 
 CYCLES = 60
 
@@ -125,23 +136,17 @@ class _Subspace:
 
     def _orthonormal(self, block: Tensor, size: int) -> Tensor:
         """The part of the block outside the basis, orthonormal; what is inside it is left out."""
-        block = block / torch.linalg.vector_norm(block, dim=1, keepdim=True).clamp(min=1e-300)
-        for _ in range(2):
-            block = _without(block, self.basis[:size])
-            rows: list[Tensor] = []
-            for row in block:
-                for other in rows:
-                    row = row - torch.vdot(other, row) * other
-                length = torch.linalg.vector_norm(row)
-                if length > 1e-12:
-                    rows.append(row / length)
-            block = torch.stack(rows) if rows else block[:0]
-        return block
+        lengths = torch.linalg.vector_norm(block, dim=1, keepdim=True).clamp(min=1e-300)
+        block = _without(block / lengths, self.basis[:size])
+        # What is left of a vector after most of it cancelled is not yet orthogonal.
+        if len(block) and float(torch.linalg.vector_norm(block, dim=1).min()) < CANCELLED:
+            block = _without(_gram_schmidt(block), self.basis[:size])
+        return _gram_schmidt(block)
 
     def _rayleigh_ritz(self, size: int) -> None:
         basis = self.basis[:size]
         # The products (L v_j)ᴴ v_i make the conjugate of VᴴLV, and so of its eigenvectors.
-        parts = [inner(basis, self.matrix.times(some)) for some in basis.split(self.matrix.block)]
+        parts = [inner(basis, self.matrix.times(some)) for some in basis.split(TOGETHER)]
         small = torch.cat(parts, dim=1)
         self.values, turn = torch.linalg.eigh((small + small.mH) / 2)
         self.vectors = mix(turn.mH[: self.k + SPARE].contiguous(), basis)
@@ -152,3 +157,17 @@ class _Subspace:
 def _without(block: Shaped[Tensor, "b n"], known: Shaped[Tensor, "f n"]) -> Shaped[Tensor, "b n"]:
     """The vectors without their parts along the known ones."""
     return block - mix(inner(block, known), known) if len(known) else block
+
+
+def _gram_schmidt(block: Shaped[Tensor, "b n"]) -> Shaped[Tensor, "left n"]:
+    """The vectors made orthonormal one after the other, twice; those that are nothing but rounding are left out."""
+    for _ in range(2):
+        rows: list[Tensor] = []
+        for row in block:
+            for other in rows:
+                row = row - torch.vdot(other, row) * other
+            length = torch.linalg.vector_norm(row)
+            if length > 1e-12:
+                rows.append(row / length)
+        block = torch.stack(rows) if rows else block[:0]
+    return block

@@ -1,6 +1,6 @@
 """Which Laplacian: one description for dense batches, for lists of pairs and for sparse matrices."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import pi
 
 import torch
@@ -54,6 +54,10 @@ class Operator:
             return entries, weights.contiguous()
         proper = pairs.low != pairs.high
         return torch.where(proper, entries, 0), torch.where(proper, weights, 0.0)
+
+    def settled(self, pairs: Pairs) -> "Operator":
+        """The same for one graph with its absolute potential, as its parts need it."""
+        return self if self.real else replace(self, q=float(self._potential(pairs)[0]))
 
     def _potential(self, pairs: Pairs) -> Float[Tensor, " g"]:
         if isinstance(self.q, Relative):

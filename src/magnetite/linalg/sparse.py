@@ -82,13 +82,39 @@ def sparse_laplacian(pairs: Pairs, operator: Operator) -> SparseHermitian:
     >>> sparse_laplacian(pairs, Operator(0, normalised=False)).to_scipy().toarray().tolist()
     [[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]]
     """
+    count = int(pairs.count[0])
+    entries, weights = operator.entries(pairs)
+    entries = entries[:count].real.contiguous() if operator.real else entries[:count]
+    return _assemble(pairs, entries, weights[:count], operator)
+
+
+def gauged_laplacian(
+    pairs: Pairs, operator: Operator
+) -> tuple[SparseHermitian, Shaped[Tensor, " n"] | None]:
+    """The Laplacian of one graph as `L = S M Sᴴ` with real `M` and the diagonal of `S`, where its phases gauge away.
+
+    Otherwise, or where it is real already, `L` itself and None.
+    """
+    from magnetite.kernels.pairs import gauge
+
+    if operator.real:
+        return sparse_laplacian(pairs, operator), None
+    n, count = int(pairs.sizes[0]), int(pairs.count[0])
+    entries, weights = (part[:count] for part in operator.entries(pairs))
+    turn = np.empty(n, np.complex128)
+    links, queue, known = np.empty((2, 2 * count), np.int64), np.empty(n, np.int64), np.empty(n, np.bool_)
+    arrays = pairs.low[:count].numpy(), pairs.high[:count].numpy(), entries.numpy()
+    if not gauge(*arrays, 0, count, n, np.empty(n + 2, np.int64), links[0], links[1], queue, known, turn):
+        return _assemble(pairs, entries, weights, operator), None
+    return _assemble(pairs, entries.abs(), weights, operator), torch.from_numpy(turn)
+
+
+def _assemble(pairs: Pairs, entries: Tensor, weights: Tensor, operator: Operator) -> SparseHermitian:
     from magnetite.kernels.sparse import fill_rows, row_starts
 
     n, count = int(pairs.sizes[0]), int(pairs.count[0])
-    entries, weights = operator.entries(pairs)
-    entries = entries[:count].real.contiguous() if operator.real else entries[:count]
     low, high = pairs.low[:count].numpy(), pairs.high[:count].numpy()
-    diagonal, scale = scaled_degrees(low, high, weights[:count].numpy(), n, operator)
+    diagonal, scale = scaled_degrees(low, high, weights.numpy(), n, operator)
     start = np.empty(n + 1, np.int64)
     row_starts(low, high, n, start)
     columns, data = np.empty(start[-1], np.int32), np.empty(start[-1], entries.numpy().dtype)
