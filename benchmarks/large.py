@@ -98,7 +98,7 @@ def eigenpairs(graphs: mt.Digraphs, limit: float) -> dict:
     def progress(found: int, worst: float) -> None:
         print(f"  {time.perf_counter() - begin:.0f} s: {found} of {K} found, largest residual {worst:.1e}", flush=True)
 
-    values, vectors = lowest_of_large(graphs.edges, graphs.num_nodes, None, operator, K, progress)
+    values, vectors = lowest_of_large(graphs.edges, graphs.num_nodes, None, operator, K, progress, SPARSE_TOLERANCE)
     seconds = time.perf_counter() - begin
     rows = vectors.T.contiguous()
     residual = torch.linalg.vector_norm(matrix.times(rows) - values[:, None] * rows, dim=1).max() / matrix.top

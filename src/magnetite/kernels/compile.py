@@ -15,7 +15,9 @@ from numba.np.arrayobj import make_array
 LANES = 8
 """Rows of work arrays are padded to this many doubles, one AVX-512 register, so that loops have no remainder."""
 
-_SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
+_SOURCES = hashlib.sha256(
+    b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+).hexdigest()
 
 
 class _NoAlias(Compiler):
@@ -46,7 +48,10 @@ def prefetch_row(_context, array, row):
 
     def generate(context, builder, signature, arguments):
         view = make_array(signature.args[0])(context, builder, arguments[0])
-        place = [context.cast(builder, arguments[1], signature.args[1], types.intp), context.get_constant(types.intp, 0)]
+        place = [
+            context.cast(builder, arguments[1], signature.args[1], types.intp),
+            context.get_constant(types.intp, 0),
+        ]
         pointer = cgutils.get_item_pointer(context, builder, signature.args[0], view, place, wraparound=False)
         pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
         integer = ir.IntType(32)

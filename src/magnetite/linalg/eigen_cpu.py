@@ -76,7 +76,9 @@ def lowest_of_graphs(
     return solved
 
 
-def _solve(pairs: Pairs, operator: Operator, k: int, roots: Tensor, nodes: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _solve(
+    pairs: Pairs, operator: Operator, k: int, roots: Tensor, nodes: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     from magnetite.kernels.dense import solve_all
 
     entries, weights = operator.entries(pairs)

@@ -13,6 +13,7 @@ from magnetite.linalg.threads import single_threaded
 SPARSE_TOLERANCE = 1e-6
 """Largest residual `‖Lγ − λγ‖`, relative to the bound on `‖L‖`, that passes."""
 
+
 def tolerance_for(size: int) -> float:
     """What is asked of the solver: where it is cheap, enough digits for vectors that agree with a dense solver's."""
     return 1e-10 if size <= 100_000 else SPARSE_TOLERANCE
@@ -43,7 +44,11 @@ Progress = Callable[[int, float], None]
 
 
 def lowest_sparse(
-    matrix: SparseHermitian, k: int, tolerance: float = SPARSE_TOLERANCE, seed: int = 0, progress: Progress | None = None
+    matrix: SparseHermitian,
+    k: int,
+    tolerance: float = SPARSE_TOLERANCE,
+    seed: int = 0,
+    progress: Progress | None = None,
 ) -> tuple[Float[Tensor, " k"], Shaped[Tensor, "k n"], Float[Tensor, " k"]]:
     """Eigenvalues, orthonormal eigenvectors (rows) and residuals `‖Lγ − λγ‖ / ‖L‖`, none above `tolerance`.
 

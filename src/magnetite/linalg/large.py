@@ -24,6 +24,7 @@ def lowest_of_large(
     operator: Operator,
     k: int,
     progress: Progress | None = None,
+    tolerance: float | None = None,
 ) -> tuple[Float[Tensor, " k"], Shaped[Tensor, "n k"]]:
     """Eigenvalues and orthonormal eigenvectors of one graph, verified: `‖Lγ − λγ‖ < 1e-6 ‖L‖`.
 
@@ -40,7 +41,9 @@ def lowest_of_large(
     component, local, sizes = _components(pairs)
     values, vectors = [torch.empty(0, dtype=torch.float64)], []
     for number in (sizes > ENGINE_UP_TO).nonzero().squeeze(1).tolist():
-        found = _solve_large(_part(pairs, component, local, number, int(sizes[number])), operator, k, progress)
+        found = _solve_large(
+            _part(pairs, component, local, number, int(sizes[number])), operator, k, progress, tolerance
+        )
         values.append(found[0])
         nodes = (component == number).nonzero().squeeze(1)
         vectors.extend((nodes, row) for row in found[1])
@@ -81,9 +84,11 @@ def _part(pairs: Pairs, component: Tensor, local: Tensor, number: int, size: int
     )  # fmt: skip
 
 
-def _solve_large(pairs: Pairs, operator: Operator, k: int, progress: Progress | None) -> tuple[Tensor, Tensor]:
+def _solve_large(
+    pairs: Pairs, operator: Operator, k: int, progress: Progress | None, tolerance: float | None
+) -> tuple[Tensor, Tensor]:
     matrix, turn = gauged_laplacian(pairs, operator)
-    values, vectors, _ = lowest_sparse(matrix, k, tolerance_for(matrix.size), progress=progress)
+    values, vectors, _ = lowest_sparse(matrix, k, tolerance or tolerance_for(matrix.size), progress=progress)
     return values, vectors if turn is None else vectors * turn
 
 
@@ -104,10 +109,14 @@ def _solve_small(edges, weights, component, local, sizes, operator: Operator, k:
     for graph in (~solved.passed).nonzero().squeeze(1).tolist():
         ends = slice(int(edge_ptr[graph]), int(edge_ptr[graph + 1]))
         part = inside[:, ends], torch.zeros(ends.stop - ends.start, dtype=torch.long)
-        matrix = operator.dense(dense_adjacency(*part, None if heavy is None else heavy[ends], 1, int(sizes[chosen[graph]])))
+        matrix = operator.dense(
+            dense_adjacency(*part, None if heavy is None else heavy[ends], 1, int(sizes[chosen[graph]]))
+        )
         values, vectors = lowest_eigenpairs(matrix, k)
         solved.values[graph, : values.shape[1]] = values[0]
-        solved.vectors[int(node_ptr[graph]) : int(node_ptr[graph + 1]), : values.shape[1]] = vectors[0].to(solved.vectors)
+        solved.vectors[int(node_ptr[graph]) : int(node_ptr[graph + 1]), : values.shape[1]] = vectors[0].to(
+            solved.vectors
+        )
     graphs, columns = (torch.arange(k) < sizes[chosen, None]).nonzero(as_tuple=True)
 
     def vector(position: int) -> tuple[Tensor, Tensor]:

@@ -38,9 +38,7 @@ class Operator:
         """The matrices of a dense batch."""
         if self.real:
             return laplacian(adjacency, self.normalised, self.convention)
-        return magnetic_laplacian(
-            adjacency, absolute_potential(self.q, adjacency), self.normalised, self.convention
-        )
+        return magnetic_laplacian(adjacency, absolute_potential(self.q, adjacency), self.normalised, self.convention)
 
     def entries(self, pairs: Pairs) -> tuple[Shaped[Tensor, " m"], Float[Tensor, " m"]]:
         """`H[low, high]` of every pair, complex, and the same at phase 0: the weights whose row sums are the degrees."""

@@ -88,9 +88,7 @@ def sparse_laplacian(pairs: Pairs, operator: Operator) -> SparseHermitian:
     return _assemble(pairs, entries, weights[:count], operator)
 
 
-def gauged_laplacian(
-    pairs: Pairs, operator: Operator
-) -> tuple[SparseHermitian, Shaped[Tensor, " n"] | None]:
+def gauged_laplacian(pairs: Pairs, operator: Operator) -> tuple[SparseHermitian, Shaped[Tensor, " n"] | None]:
     """The Laplacian of one graph as `L = S M Sᴴ` with real `M` and the diagonal of `S`, where its phases gauge away.
 
     Otherwise, or where it is real already, `L` itself and None.
