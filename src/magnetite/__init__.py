@@ -6,6 +6,7 @@
 Eigenpairs(1 graphs, k=2, torch.complex64)
 """
 
+from magnetite import sorting
 from magnetite.encodings import (
     SVD,
     Depth,
@@ -40,4 +41,5 @@ __all__ = [
     "fourier",
     "graph_filter",
     "inverse_fourier",
+    "sorting",
 ]

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import torch
 from jaxtyping import Int, Shaped
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from magnetite import interop
 from magnetite.interop import EdgeList
 from magnetite.packed import Axis, Packed, starts
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # SciPy and networkx take longer to import than all of magnetite: only where they are used
     import networkx as nx
+    from scipy.sparse import coo_array
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -113,6 +112,9 @@ class Digraphs(Packed):
         >>> Digraphs.from_edges([[0, 3], [1, 2]], num_nodes=5).weak_components().tolist()
         [0, 0, 1, 1, 2]
         """
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
         source, target = self.edge_index.cpu().numpy()
         ones = np.ones(source.size, dtype=np.int8)
         size = self.num_nodes
@@ -121,7 +123,7 @@ class Digraphs(Packed):
         return torch.from_numpy(labels - np.repeat(first, self.sizes.cpu().numpy())).long().to(self.device)
 
     @classmethod
-    def concat(cls, items: Iterable[Self]) -> Self:
+    def concat(cls, items: Iterable[Any]) -> Self:
         """Join containers end to end; where some are weighted, the others get weight 1.
 
         >>> one = Digraphs.from_edges([[0, 1], [1, 2]])
@@ -161,6 +163,7 @@ class Digraphs(Packed):
     def from_scipy(cls, matrices: Any) -> "Digraphs":
         """From square sparse matrices with `A[u, v]` the weight of the edge from `u` to `v`.
 
+        >>> from scipy.sparse import coo_array
         >>> Digraphs.from_scipy(coo_array(([1.0, 2.0], ([0, 1], [1, 2])), shape=(3, 3)))
         Digraphs(1 graphs, 3 nodes, 2 edges, weighted)
         """
@@ -179,7 +182,7 @@ class Digraphs(Packed):
         """
         return [interop.to_networkx(item) for item in self.edge_lists()]
 
-    def to_scipy(self) -> list[coo_array]:
+    def to_scipy(self) -> "list[coo_array]":
         """One sparse adjacency matrix each, repeated edges summed.
 
         >>> Digraphs.from_edges([[0, 0], [1, 1]]).to_scipy()[0].toarray().tolist()

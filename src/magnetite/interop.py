@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import coo_array, issparse
 
 if TYPE_CHECKING:
     import networkx as nx
+    from scipy.sparse import coo_array
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,8 @@ def to_networkx(item: EdgeList) -> "nx.DiGraph":
 
 def from_scipy(matrix: Any) -> EdgeList:
     """Edge list of a square sparse matrix; explicit zeros are no edges, and a matrix of ones is unweighted."""
+    from scipy.sparse import coo_array, issparse
+
     if not issparse(matrix):
         raise TypeError(f"{type(matrix).__name__} is not a SciPy sparse matrix: wrap it in scipy.sparse.coo_array")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -87,8 +89,10 @@ def from_scipy(matrix: Any) -> EdgeList:
     return EdgeList(np.stack(entries.coords)[:, kept], matrix.shape[0], None if (weights == 1).all() else weights)
 
 
-def to_scipy(item: EdgeList) -> coo_array:
+def to_scipy(item: EdgeList) -> "coo_array":
     """Sparse adjacency matrix with repeated edges summed."""
+    from scipy.sparse import coo_array
+
     matrix = coo_array((item.filled_weights(), tuple(item.edges)), shape=(item.num_nodes, item.num_nodes))
     matrix.sum_duplicates()
     return matrix

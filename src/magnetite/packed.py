@@ -79,7 +79,7 @@ class Packed:
         return self._rebuild(lambda value, _name: value.to(device))
 
     @classmethod
-    def concat(cls, items: Iterable[Self]) -> Self:
+    def concat(cls, items: Iterable[Any]) -> Self:
         """Join containers end to end."""
         items = list(items)
         if not items:
@@ -151,7 +151,7 @@ class Packed:
     def _slice(self, start: int, stop: int) -> Self:
         if (start, stop) == (0, len(self)):
             return self
-        bounds: dict[Axis, tuple[int, int]] = {}
+        bounds: dict[str, tuple[int, int]] = {}
         for axis in {axis for axis, _ in self.axes.values()}:
             begin, end = (start, stop) if axis == "graph" else getattr(self, f"{axis}_ptr")[[start, stop]].tolist()
             bounds[axis] = begin, end - begin
@@ -165,7 +165,7 @@ class Packed:
         return self._rebuild(narrow)
 
     def _gather(self, ids: Int[Tensor, " chosen"]) -> Self:
-        rows: dict[Axis, Tensor] = {}
+        rows: dict[str, Tensor] = {}
         for axis in {axis for axis, _ in self.axes.values()}:
             rows[axis] = ids if axis == "graph" else ragged_rows(getattr(self, f"{axis}_ptr"), ids)
 

@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-CHECKSUM = "crc32"
+HEADER, CHECKSUM = "magnetite", "crc32"
 
 
 class DamagedFile(ValueError):
@@ -52,9 +52,10 @@ def write_json(path: str | Path, content: object) -> None:
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
     """Write named tensors and string metadata to a safetensors file, with a checksum, in one step."""
     stored = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    header = {**metadata, CHECKSUM: checksum(stored)}
+    header = json.dumps({**metadata, CHECKSUM: checksum(stored)}, sort_keys=True)
     with replacing(path) as part:
-        save_file(stored, part, metadata=header)
+        # One key only: safetensors writes several in random order, and equal content must give equal bytes.
+        save_file(stored, part, metadata={HEADER: header})
 
 
 def read_tensors(path: str | Path, verify: bool = True) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -67,7 +68,7 @@ def read_tensors(path: str | Path, verify: bool = True) -> tuple[dict[str, Tenso
         raise FileNotFoundError(f"{path} does not exist or is not a file: check the path")
     try:
         with safe_open(path, framework="pt") as file:
-            metadata = dict(file.metadata() or {})
+            metadata = json.loads((file.metadata() or {}).get(HEADER, "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except SafetensorError as error:
         raise DamagedFile(f"{path} is not a whole safetensors file ({error}): write it again") from error
@@ -92,7 +93,7 @@ def checksum(tensors: Mapping[str, Tensor]) -> str:
 
 def as_bytes(tensor: Tensor) -> memoryview:
     """The bytes of a contiguous CPU tensor, without a copy."""
-    return memoryview(tensor.reshape(-1).view(torch.uint8).numpy())
+    return tensor.reshape(-1).view(torch.uint8).numpy().data
 
 
 def _umask() -> int:

@@ -31,7 +31,7 @@ def for_each_chunk(graphs: Digraphs, work: Callable[[Chunk], None]) -> None:
     """Call `work` on chunks of graphs of equal size, in parallel on the CPU; `work` writes its own rows of the result.
 
     Small matrices are solved by single-threaded BLAS inside a pool, so that the bits do not depend on the number of
-    threads (`torch.set_num_threads`) nor on which graphs stand beside each other.
+    threads (`torch.set_num_threads`).
     """
     order = torch.argsort(graphs.sizes, stable=True)
     arranged = graphs.select(order)

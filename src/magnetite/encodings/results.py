@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
@@ -43,6 +44,18 @@ class Eigenpairs(Packed):
         part = self._slice(position, position + 1)
         flat = {name: getattr(part, name)[0] for name, (axis, _) in self.axes.items() if axis == "graph"}
         return Eigenpairs._trusted(node_ptr=part.node_ptr, vectors=part.vectors, **flat)
+
+    def determined(self, gap: float = 1e-4) -> Bool[Tensor, "*b k"]:
+        """Which eigenvectors theory fixes: real slots, anchored phase, and no other known eigenvalue within `gap`.
+
+        The last of the `k` known eigenvalues has an unknown neighbour above unless the graph has no more, so it never
+        counts when `k < n`. The root comes from the first eigenvector, so where that is not simple, none is fixed.
+        """
+        values = self.values.masked_fill(~self.mask, torch.inf)
+        distance = torch.nn.functional.pad(values.diff(dim=-1).nan_to_num(nan=torch.inf), (1, 1), value=torch.inf)
+        apart = (distance[..., 1:] > gap) & (distance[..., :-1] > gap)
+        apart[..., -1:] &= self.sizes.view(-1, *[1] * (apart.ndim - 1)) <= apart.shape[-1]
+        return apart & self.mask & self.anchored & apart[..., :1]
 
     def projectors(self) -> list[Shaped[Tensor, "n n"]]:
         """For one graph: `P_g = Σ_{j∈g} γ_j γ_jᴴ` of each group of equal eigenvalues, the same for every basis.

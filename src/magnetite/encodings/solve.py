@@ -19,7 +19,10 @@ LARGE_BY = 16
 
 
 def solve(graphs: Digraphs, operator: Operator, roots: Int[Tensor, " b"] | None, result: Eigenpairs) -> None:
-    """Write the lowest eigenpairs of every graph into `result`; what one engine does not verify, the next one solves."""
+    """Write the lowest eigenpairs of every graph into `result`; what one engine does not verify, the next one solves.
+
+    Laplacians are positive semi-definite: eigenvalues below zero are rounding, and become zero.
+    """
     waiting = torch.arange(len(graphs), device=graphs.device)
     if graphs.device.type == "cpu":
         waiting = _by_engine(graphs, operator, roots, result)
@@ -38,7 +41,7 @@ def _by_engine(
     dtype, k = result.vectors.dtype, result.values.shape[1]
     parts = chosen.edges, chosen.edge_ptr, chosen.sizes, chosen.weights
     solved = lowest_of_graphs(*parts, operator, k, None if roots is None else roots[ids], dtype)
-    result.values[ids] = solved.values.to(result.values)
+    result.values[ids] = solved.values.clamp(min=0).to(result.values)
     result.group[ids] = equal_groups(solved.values, result.mask[ids])
     result.anchored[ids] = solved.anchored
     if chosen is graphs:
@@ -59,7 +62,7 @@ def _by_iteration(
         graph = graphs.one(place)
         values, vectors = lowest_of_large(graph.edges, graph.num_nodes, graph.weights, operator, k)
         vectors, anchored = normalise(vectors[None], None if roots is None else roots[place : place + 1])
-        result.values[place] = values.to(result.values)
+        result.values[place] = values.clamp(min=0).to(result.values)
         result.vectors[int(graphs.node_ptr[place]) : int(graphs.node_ptr[place + 1])] = vectors[0].to(result.vectors)
         result.group[place] = equal_groups(values[None], torch.ones((1, k), dtype=torch.bool))[0]
         result.anchored[place] = anchored[0]
@@ -77,7 +80,7 @@ def _by_dense_batches(
         values, vectors = lowest_eigenpairs(operator.dense(chunk.adjacency), k)
         vectors, anchored = normalise(vectors, None if roots is None else roots[place])
         kept = values.shape[1]
-        result.values[place, :kept] = values.to(result.values)
+        result.values[place, :kept] = values.clamp(min=0).to(result.values)
         result.vectors[ragged_rows(graphs.node_ptr, place), :kept] = vectors.flatten(0, 1).to(dtype)
         result.group[place, :kept] = equal_groups(values, torch.ones_like(values, dtype=torch.bool))
         result.anchored[place, :kept] = anchored

@@ -21,8 +21,8 @@ class RandomWalk:
     """Landing probabilities `[Π(R), R^k, …, R, T, …, T^k, Π(T)]` of walks against and along the edges.
 
     `walks[i]` is `[n, n, 2(steps + 1)]`: start × landing × feature. Steps are drawn in proportion to the weights; a
-    node without the needed edges stays where it is. `Π(T) = p (I − (1−p) T)^{-1}` with `p = restart`; `restart=None` leaves
-    `Π` out, `reverse=False` leaves the reverse walks out.
+    node without the needed edges stays where it is. `Π(T) = p (I − (1−p) T)^{-1}` with `p = restart`; `restart=None`
+    leaves `Π` out, `reverse=False` leaves the reverse walks out.
 
     >>> walks = RandomWalk(steps=1, restart=None)(Digraphs.from_edges([[0, 1], [1, 2]]))
     >>> walks[0][0].tolist()

@@ -96,7 +96,7 @@ def encode_nodes(
     power `s + 1` of direction `d`, feature `after[d]` its PageRank (none where `restart` is negative). Entries below
     `tolerance` are dropped between steps. `lost[u, f]` is the probability not accounted for.
     """
-    n, top, width = start.shape[1] - 1, landing.shape[1], values.shape[2]
+    n, width = start.shape[1] - 1, values.shape[2]
     mass, estimate, residue = np.zeros(n), np.zeros(n), np.zeros(n)
     touched, queue, waiting = np.empty(n, np.int64), np.empty(n + 1, np.int64), np.zeros(n, np.bool_)
     slot, listed, table = np.full(n, -1), np.empty(n, np.int64), np.empty((n, width), np.float32)

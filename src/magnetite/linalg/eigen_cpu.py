@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -100,5 +101,5 @@ def _spans(sizes: Int[Tensor, " b"], workers: int) -> Iterator[slice]:
     parts = max(workers * SPANS_A_CORE, -(-len(sizes) // SPAN_GRAPHS)) if len(sizes) else 0
     cuts = torch.searchsorted(work, work[-1] * torch.arange(1, parts, dtype=torch.float64) / parts) if parts else []
     bounds = sorted({0, len(sizes), *(int(cut) + 1 for cut in cuts)})
-    for begin, end in zip(bounds, bounds[1:], strict=False):
+    for begin, end in pairwise(bounds):
         yield slice(begin, end)

@@ -3,8 +3,6 @@
 import numpy as np
 import torch
 from jaxtyping import Float, Int, Shaped
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from magnetite.linalg.eigen import SolverFailure, lowest_eigenpairs
@@ -61,6 +59,9 @@ def lowest_of_large(
 
 def _components(pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
     """For each node its weak component and its rank there; and the components' sizes."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     size, count = int(pairs.sizes[0]), int(pairs.count[0])
     ends = pairs.low[:count].numpy(), pairs.high[:count].numpy()
     _, labels = connected_components(coo_array((np.ones(count, np.int8), ends), shape=(size, size)), directed=False)

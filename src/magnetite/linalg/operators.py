@@ -41,7 +41,7 @@ class Operator:
         return magnetic_laplacian(adjacency, absolute_potential(self.q, adjacency), self.normalised, self.convention)
 
     def entries(self, pairs: Pairs) -> tuple[Shaped[Tensor, " m"], Float[Tensor, " m"]]:
-        """`H[low, high]` of every pair, complex, and the same at phase 0: the weights whose row sums are the degrees."""
+        """`H[low, high]` of every pair, complex, and at phase 0: the weights whose row sums are the degrees."""
         weights = self.rule.hermitian(pairs.forward, pairs.backward, torch.zeros_like(pairs.forward)).real
         if self.real:
             entries = weights.to(torch.complex128)

@@ -39,7 +39,7 @@ class Relative:
 Potential = float | int | Relative
 
 
-def check_potential(q: Potential | Sequence[Potential]) -> None:
+def check_potential(q: object) -> None:
     """Refuse what is no potential: absolute ones lie in `[0, 0.5]`.
 
     >>> check_potential(0.7)

@@ -1,16 +1,19 @@
 """Sparse magnetic Laplacians of single graphs, and their products with blocks of vectors."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int, Shaped
-from scipy.sparse import csr_array
 from torch import Tensor
 
 from magnetite.linalg.operators import Operator
 from magnetite.linalg.pairs import Pairs
 from magnetite.linalg.threads import on_cores
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 ROWS_A_PART = 16384
 """Rows that one thread multiplies at a time."""
@@ -30,8 +33,10 @@ class SparseHermitian:
         """Number of rows."""
         return self.start.numel() - 1
 
-    def to_scipy(self) -> csr_array:
+    def to_scipy(self) -> "csr_array":
         """The same matrix for SciPy, sharing memory."""
+        from scipy.sparse import csr_array
+
         arrays = self.data.numpy(), self.columns.numpy(), self.start.numpy()
         return csr_array(arrays, shape=(self.size, self.size))
 

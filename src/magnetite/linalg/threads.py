@@ -1,12 +1,14 @@
-"""Many cores: one thread each for many small problems, or for many parts of a large one."""
+"""Work spread over threads: many small problems, or the parts of a large one, the same for any number of threads."""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+
+Result = TypeVar("Result")
 
 _cores: list[int] = []
 
@@ -56,3 +58,19 @@ def on_cores(work: Callable[[Any], Any], parts: Iterable[Any]) -> list[Any]:
 def _threads(count: int, _torch_threads: int) -> ThreadPoolExecutor:
     """Threads that were started while torch used so many threads itself, and so go on with that number."""
     return ThreadPoolExecutor(count)
+
+
+def spread(work: Callable[[int, int], Result], count: int, step: int) -> list[Result]:
+    """`work(start, stop)` for the spans of `step` that make up `0 … count`, on `torch.get_num_threads()` threads.
+
+    The spans are the same for any number of threads, and so are the results and their order.
+
+    >>> spread(lambda start, stop: (start, stop), 5, 2)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    spans = [(start, min(start + step, count)) for start in range(0, count, step)]
+    workers = min(torch.get_num_threads(), len(spans))
+    if workers <= 1:
+        return [work(start, stop) for start, stop in spans]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(lambda span: work(*span), spans))

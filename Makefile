@@ -1,0 +1,46 @@
+# Every target sets up what it needs. PYTHON chooses the interpreter (3.11 or newer).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# pip resolves a bare `torch` to gigabytes of CUDA, so a CPU build is installed first, pinned.
+TORCH ?= torch==2.13.0
+
+.PHONY: test lint demo docs bench slow clean
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+demo: $(VENV)/base
+	$(BIN)/magnetite reproduce figure-examples
+
+docs: $(VENV)/docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build
+
+bench: $(VENV)/dev
+	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+slow: $(VENV)/dev
+	$(BIN)/python -m pytest -m slow -n 0
+
+clean:
+	rm -rf $(VENV) docs/_build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/torch:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check $(TORCH)
+	touch $@
+
+# An editable install with the extras named by the target: base, dev or docs.
+$(VENV)/base: $(VENV)/torch pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/%: $(VENV)/torch pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[$*]'
+	touch $@

@@ -1,0 +1,74 @@
+"""The paper's training sets at full size: how long until they lie in memory, ready to train on.
+
+python benchmarks/data.py                 # writes results/benchmark-data.json, or benchmark-data-gpu.json
+"""
+
+import argparse
+import resource
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from magnetite.reproduce.record import Record
+from magnetite.tasks import Examples, Playground, Sorting
+
+SEED = 0
+COUNT = 400_000
+TASKS: dict[str, Callable[[int], Any]] = {
+    "sorting, with twins": lambda count: Sorting(train=count, shard_size=count, seed=SEED),
+    "playground, directed distance": lambda count: Playground(train=count, shard_size=count, seed=SEED),
+    "playground, undirected distance": lambda count: Playground(
+        "undirected-distance", train=count, shard_size=count, seed=SEED
+    ),
+    "playground, directed distance, DAG": lambda count: Playground(
+        acyclic=True, train=count, shard_size=count, seed=SEED
+    ),
+    "playground, reachability": lambda count: Playground("reachability", train=count, shard_size=count, seed=SEED),
+}
+
+
+def timed(draw: Callable[[], Examples]) -> tuple[float, Examples]:
+    """Seconds, and what was drawn."""
+    start = time.perf_counter()
+    examples = draw()
+    if examples.graphs.device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - start, examples
+
+
+def draw(make: Callable[[int], Any], count: int, device: str) -> Examples:
+    """The whole training set in one container."""
+    task = make(count)
+    return task.shard("train", 0) if isinstance(task, Sorting) else task.shard("train", 0, device=device)
+
+
+def main() -> None:
+    """Print a table and write it as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the JSON")
+    options = parser.parse_args()
+    record = Record("benchmark-data-gpu" if torch.cuda.is_available() else "benchmark-data", SEED)
+    table = Table("training set", "device", "graphs", "nodes", "edges", "seconds", title="400,000 drawn")
+    devices = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
+    figures: dict[str, Any] = {}
+    for name, make in TASKS.items():
+        for device in devices if "playground" in name else ["cpu"]:
+            draw(make, 1000, device)  # compile
+            seconds, examples = timed(lambda make=make, device=device: draw(make, COUNT, device))
+            graphs = examples.graphs
+            counts = [len(graphs), graphs.num_nodes, graphs.num_edges]
+            table.add_row(name, device, *(f"{number:,}" for number in counts), f"{seconds:.1f}")
+            figures[f"{name}, {device}"] = dict(zip(("graphs", "nodes", "edges"), counts, strict=True), seconds=seconds)
+            del examples, graphs
+    figures["peak_memory_GiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    Console().print(table)
+    record.write(options.out, figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,11 @@
+project = "magnetite"
+author = "the magnetite authors"
+copyright = "2026, the magnetite authors"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+myst_enable_extensions = ["dollarmath"]
+html_theme = "furo"
+exclude_patterns = ["_build"]
+autodoc_member_order = "bysource"
+default_role = "code"
+nitpicky = False
+suppress_warnings = ["misc.highlighting_failure"]

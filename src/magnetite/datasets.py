@@ -1,0 +1,149 @@
+"""The tasks as PyG data sets.
+
+from magnetite.datasets import SortingDataset
+from torch_geometric.loader import DataLoader
+loader = DataLoader(SortingDataset("data/sorting", split="train"), batch_size=48, shuffle=True)
+"""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data, InMemoryDataset
+
+from magnetite.graphs import Digraphs
+from magnetite.storage import replacing
+from magnetite.tasks import Examples, Playground, Sorting, Task
+from magnetite.tasks.examples import check_split, shard_count
+from magnetite.tasks.shards import MANIFEST, claim, read, write
+
+Columns = dict[str, tuple[Tensor, Tensor]]
+"""Attributes of the graphs laid end to end, each with pointers to where every graph's part begins."""
+
+
+class TaskDataset(InMemoryDataset):
+    """A split of a task: drawn once, kept under `root`, the same for the same task everywhere.
+
+    A data set of PyG is an attribute laid end to end and pointers into it, which is what `Digraphs` are: no graph is
+    ever handled alone, so 800,000 of them load in seconds.
+    """
+
+    def __init__(
+        self,
+        root: str | Path,
+        task: Task,
+        split: str = "train",
+        transform: Callable[[Any], Any] | None = None,
+        pre_transform: Callable[[Any], Any] | None = None,
+    ) -> None:
+        check_split(split)
+        self.task, self.split = task, split
+        super().__init__(str(root), transform)
+        claim(task, Path(self.processed_dir))  # PyG looks at the names of files only, not at whose they are
+        columns = [self.columns(examples) for examples in read(self.processed_dir, split, verify=False)]
+        self._data, self.slices = _joined(columns)
+        if pre_transform is not None:
+            self._load_transformed(pre_transform)
+
+    def _load_transformed(self, pre_transform: Callable[[Any], Any]) -> None:
+        """Transform every graph once; the result is kept under the transform's `repr`, which names its parameters."""
+        name = hashlib.sha256(repr(pre_transform).encode()).hexdigest()[:16]
+        path = Path(self.processed_dir) / f"{self.split}-{name}.pt"
+        if not path.exists():
+            with replacing(path) as part:
+                self.save([pre_transform(self.get(number)) for number in range(len(self))], str(part))
+        self.load(str(path))
+
+    @property
+    def processed_file_names(self) -> list[str]:
+        """The shards of the split, and the manifest."""
+        shards = [f"{self.split}-{number:05d}.safetensors" for number in range(shard_count(self.task, self.split))]
+        return [*shards, MANIFEST]
+
+    def process(self) -> None:
+        """Draw what is missing."""
+        write(self.task, self.processed_dir, [self.split])
+
+    def columns(self, examples: Examples) -> Columns:
+        """The attributes of every `Data`."""
+        raise NotImplementedError
+
+
+class PlaygroundDataset(TaskDataset):
+    """Random graphs; `y` is the target of all `n²` ordered pairs, row by row, and `mask` tells which of them count.
+
+    >>> import tempfile
+    >>> graphs = PlaygroundDataset(tempfile.mkdtemp(), Playground(target="adjacency", per_size=5), split="valid")
+    >>> len(graphs), graphs[0].y.numel() == graphs[0].num_nodes ** 2
+    (10, True)
+    """
+
+    def __init__(
+        self,
+        root: str | Path,
+        task: Playground | None = None,
+        split: str = "train",
+        transform: Callable[[Any], Any] | None = None,
+        pre_transform: Callable[[Any], Any] | None = None,
+    ) -> None:
+        super().__init__(root, task or Playground(), split, transform, pre_transform)
+
+    def columns(self, examples: Examples) -> Columns:
+        """Edges, a constant node feature, targets and mask."""
+        graphs, targets = examples.graphs, examples.targets
+        if targets is None:
+            raise ValueError("these examples have no pair targets: they are not of the playground")
+        return {
+            **_edges(graphs),
+            "x": (torch.ones(graphs.num_nodes, 1), graphs.node_ptr),
+            "y": (targets.values, targets.pair_ptr),
+            "mask": (targets.mask, targets.pair_ptr),
+        }
+
+
+class SortingDataset(TaskDataset):
+    """Sorting networks; `x` are the two wires of each comparator, `y` is 1 where the network sorts.
+
+    >>> import tempfile
+    >>> networks = SortingDataset(tempfile.mkdtemp(), Sorting(valid=10), split="valid")
+    >>> len(networks), networks[0].y.item(), networks[10].y.item(), networks[0].length.item()
+    (30, 1, 0, 12)
+    """
+
+    def __init__(
+        self,
+        root: str | Path,
+        task: Sorting | None = None,
+        split: str = "train",
+        transform: Callable[[Any], Any] | None = None,
+        pre_transform: Callable[[Any], Any] | None = None,
+    ) -> None:
+        super().__init__(root, task or Sorting(), split, transform, pre_transform)
+
+    def columns(self, examples: Examples) -> Columns:
+        """Edges, wires, label and length."""
+        graphs = examples.graphs
+        each = torch.arange(len(graphs) + 1)
+        return {
+            **_edges(graphs),
+            "x": (graphs.node_features["wires"], graphs.node_ptr),
+            "y": (graphs.graph_features["label"], each),
+            "length": (graphs.graph_features["length"], each),
+        }
+
+
+def _edges(graphs: Digraphs) -> Columns:
+    return {"edge_index": (graphs.edges.long(), graphs.edge_ptr)}
+
+
+def _joined(parts: list[Columns]) -> tuple[Data, dict[str, Tensor]]:
+    data, slices = Data(), {}
+    for name in parts[0]:
+        values, pointers = zip(*(part[name] for part in parts), strict=True)
+        data[name] = torch.cat(values, dim=-1 if name == "edge_index" else 0)
+        counts = torch.cat([pointer.diff() for pointer in pointers])
+        slices[name] = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
+    return data, slices

@@ -1,0 +1,79 @@
+"""Erdős–Rényi graphs and their largest weak components, one graph after the other."""
+
+import numpy as np
+from numba import njit
+
+from magnetite.kernels.random import mix
+
+
+@njit(cache=True, nogil=True)
+def find(parent, node):
+    """The root of a node's tree; the path to it is halved on the way."""
+    while parent[node] != node:
+        parent[node] = parent[parent[node]]
+        node = parent[node]
+    return node
+
+
+@njit(cache=True, nogil=True)
+def draw_edges(pair_key, rank, size, threshold, acyclic, edges):
+    """Edges `u → v` whose random number lies below the threshold, by source and target; their number."""
+    count = 0
+    for source in range(size):
+        for target in range(size):
+            number = mix(pair_key, source * size + target) >> np.uint64(11)
+            if number < threshold and source != target and not (acyclic and rank[source] >= rank[target]):
+                edges[0, count] = source
+                edges[1, count] = target
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def largest_component(edges, size, numbers):
+    """Number the nodes of the largest weak component from 0 (the first of equals), −1 elsewhere; its size."""
+    parent = np.arange(size)
+    for edge in range(edges.shape[1]):
+        one, two = find(parent, edges[0, edge]), find(parent, edges[1, edge])
+        parent[max(one, two)] = min(one, two)
+    sizes = np.zeros(size, np.int64)
+    for node in range(size):
+        sizes[find(parent, node)] += 1
+    largest = np.argmax(sizes)
+    count = 0
+    for node in range(size):
+        numbers[node] = -1
+        if find(parent, node) == largest:
+            numbers[node] = count
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def sample(keys, sizes, thresholds, acyclic):
+    """The graphs of the keys: nodes and edges of each, and the edges end to end."""
+    most = sizes.max() if sizes.size else 0
+    numbers = np.empty(most, np.int64)
+    rank = np.empty(most, np.uint64)
+    node_counts = np.empty(keys.size, np.int64)
+    edge_counts = np.empty(keys.size, np.int64)
+    edges = np.empty((2, max(most * most, 4 * sizes.sum())), np.int32)
+    total = 0
+    for graph in range(keys.size):
+        size = sizes[graph]
+        if edges.shape[1] < total + size * size:
+            larger = np.empty((2, 2 * edges.shape[1] + size * size), np.int32)
+            larger[:, :total] = edges[:, :total]
+            edges = larger
+        for node in range(size):
+            rank[node] = mix(mix(keys[graph], 3), node) >> np.uint64(1)
+        drawn = draw_edges(mix(keys[graph], 2), rank, size, thresholds[graph], acyclic, edges[:, total:])
+        node_counts[graph] = largest_component(edges[:, total : total + drawn], size, numbers)
+        kept = total
+        for edge in range(total, total + drawn):
+            if numbers[edges[0, edge]] >= 0:
+                edges[0, kept], edges[1, kept] = numbers[edges[0, edge]], numbers[edges[1, edge]]
+                kept += 1
+        edge_counts[graph] = kept - total
+        total = kept
+    return node_counts, edge_counts, edges[:, :total].copy()

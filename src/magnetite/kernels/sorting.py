@@ -1,0 +1,194 @@
+"""Sorting networks in bit-slices: one word holds 64 inputs of one wire, a comparator is one AND and one OR.
+
+By the 0-1 principle a network of length p sorts everything if it sorts all 2^p inputs of zeros and ones. Input x has
+the bit `x >> w & 1` on wire w, so the first six wires are constant patterns, and wire w ≥ 6 is all ones in every word
+whose number has bit w − 6.
+"""
+
+import numpy as np
+from numba import njit
+
+from magnetite.kernels.random import below, mix
+
+PATTERNS = np.array(
+    [
+        0xAAAAAAAAAAAAAAAA,
+        0xCCCCCCCCCCCCCCCC,
+        0xF0F0F0F0F0F0F0F0,
+        0xFF00FF00FF00FF00,
+        0xFFFF0000FFFF0000,
+        0xFFFFFFFF00000000,
+    ],
+    dtype=np.uint64,
+)
+BLOCK = 64
+"""Words a wire that the checker holds at once: all wires of a block stay in the first-level cache."""
+
+
+@njit(cache=True, nogil=True)
+def fill_inputs(state, length, first, words):
+    """Words `first … first + words − 1` of every wire, before any comparator."""
+    for wire in range(length):
+        for word in range(words):
+            if wire < 6:
+                state[wire, word] = PATTERNS[wire]
+            else:
+                bit = np.uint64((first + word) >> (wire - 6)) & np.uint64(1)
+                state[wire, word] = np.uint64(0) - bit
+
+
+@njit(cache=True, nogil=True, inline="always")
+def compare(low, high, words):
+    """One comparator: the smaller value to `low`, the larger to `high`."""
+    for word in range(words):
+        both = low[word] & high[word]
+        high[word] = low[word] | high[word]
+        low[word] = both
+
+
+@njit(cache=True, nogil=True)
+def tables(lengths):
+    """For each length all inputs, and what they are when sorted (by neighbour exchange, which needs no cleverness)."""
+    longest = lengths.max()
+    both = np.zeros((lengths.size, 2, longest, 1 << max(longest - 6, 0)), np.uint64)
+    for choice in range(lengths.size):
+        length = lengths[choice]
+        words = 1 << max(length - 6, 0)
+        inputs, outputs = both[choice]
+        fill_inputs(inputs, length, 0, words)
+        outputs[:] = inputs
+        for turn in range(length):
+            for wire in range(turn % 2, length - 1, 2):
+                compare(outputs[wire], outputs[wire + 1], words)
+    return both
+
+
+@njit(cache=True, nogil=True, inline="always")
+def first_difference(row, goal, start, words):
+    """A word in which the two differ, looked for from `start` round; −1 if there is none."""
+    for word in range(start, words):
+        if row[word] != goal[word]:
+            return word
+    for word in range(start):
+        if row[word] != goal[word]:
+            return word
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def draw_network(key, draws, length, words, state, goals, open_wires, witness, most, wires):
+    """Draw comparators until every input is sorted; their number, or −1 when more than `most` would be needed.
+
+    `open_wires` are those out of place for some input. Only the two wires of a comparator can change state, and a wire
+    that is right for all inputs is never drawn again. `witness[w]` is a word in which wire w was last seen wrong: as a
+    rule it still is, and the wire need not be searched.
+    """
+    remaining = length
+    for wire in range(length):
+        open_wires[wire] = wire
+        witness[wire] = 0
+    count = 0
+    before_low, before_high = -1, -1
+    while remaining > 0:
+        bits = mix(key, draws)
+        draws += np.uint64(1)
+        one = below(bits >> np.uint64(32), remaining)
+        two = below(bits & np.uint64(0xFFFFFFFF), remaining - 1)
+        two += two >= one
+        one, two = max(one, two), min(one, two)
+        low, high = min(open_wires[one], open_wires[two]), max(open_wires[one], open_wires[two])
+        if low == before_low and high == before_high:
+            continue
+        if count == most:
+            return -1
+        before_low, before_high = low, high
+        wires[count, 0], wires[count, 1] = low, high
+        count += 1
+        compare(state[low], state[high], words)
+        for place in (one, two):  # the later place first, since closing a wire moves the last one into its place
+            wire = open_wires[place]
+            witness[wire] = first_difference(state[wire], goals[wire], witness[wire], words)
+            if witness[wire] < 0:
+                remaining -= 1
+                open_wires[place] = open_wires[remaining]
+    return count
+
+
+@njit(cache=True, nogil=True)
+def generate(key, first, count, choices, inputs_outputs, most):
+    """Networks `first …` of the stream `key`, their lengths drawn from `choices`; one beyond `most` is drawn anew."""
+    wires = np.empty((count * most, 2), np.int16)
+    counts = np.empty(count, np.int64)
+    lengths = np.empty(count, np.int64)
+    state = np.empty(inputs_outputs.shape[2:], np.uint64)
+    open_wires = np.empty(state.shape[0], np.int64)
+    witness = np.empty(state.shape[0], np.int64)
+    total = 0
+    for network in range(count):
+        own = mix(key, first + network)
+        choice = below(mix(own, 0) >> np.uint64(32), choices.size)
+        length = choices[choice]
+        words = 1 << max(length - 6, 0)
+        inputs, outputs = inputs_outputs[choice]
+        size, attempt = -1, 1
+        while size < 0:
+            state[:length, :words] = inputs[:length, :words]
+            draws = np.uint64(attempt) << np.uint64(32)
+            size = draw_network(own, draws, length, words, state, outputs, open_wires, witness, most, wires[total:])
+            attempt += 1
+        lengths[network], counts[network] = length, size
+        total += size
+    return wires[:total].copy(), counts, lengths
+
+
+@njit(cache=True, nogil=True)
+def sorts_all(wires, length, state):
+    """Whether the comparators sort all 2^length inputs; stops at the first block of inputs that they do not."""
+    words = 1 << max(length - 6, 0)
+    for first in range(0, words, BLOCK):
+        block = min(BLOCK, words - first)
+        fill_inputs(state, length, first, block)
+        for comparator in range(wires.shape[0]):
+            compare(state[wires[comparator, 0]], state[wires[comparator, 1]], block)
+        for wire in range(length - 1):
+            for word in range(block):
+                if state[wire, word] & ~state[wire + 1, word]:
+                    return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def check(wires, pointer, lengths, correct):
+    """Write for each network whether it sorts."""
+    state = np.empty((max(lengths.max(), 1), BLOCK), np.uint64)
+    for network in range(lengths.size):
+        correct[network] = sorts_all(wires[pointer[network] : pointer[network + 1]], lengths[network], state)
+
+
+@njit(cache=True, nogil=True)
+def count_edges(wires, pointer, lengths, counts):
+    """Edges of each network's graph: two a comparator, less one for the first touch of each wire."""
+    for network in range(lengths.size):
+        touched = np.zeros(lengths[network], np.bool_)
+        fresh = 0
+        for node in range(pointer[network], pointer[network + 1]):
+            for side in range(2):
+                fresh += not touched[wires[node, side]]
+                touched[wires[node, side]] = True
+        counts[network] = 2 * (pointer[network + 1] - pointer[network]) - fresh
+
+
+@njit(cache=True, nogil=True)
+def fill_edges(wires, pointer, lengths, edge_pointer, edges):
+    """From the last comparator on each wire to the next one on that wire."""
+    for network in range(lengths.size):
+        last = np.full(lengths[network], -1, np.int64)
+        edge = edge_pointer[network]
+        for node in range(pointer[network + 1] - pointer[network]):
+            for side in range(2):
+                wire = wires[pointer[network] + node, side]
+                if last[wire] >= 0:
+                    edges[0, edge] = last[wire]
+                    edges[1, edge] = node
+                    edge += 1
+                last[wire] = node

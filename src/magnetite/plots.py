@@ -1,0 +1,84 @@
+"""Figures: graphs drawn with their first eigenvector, node size for the real and colour for the imaginary part."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+import torch
+
+from magnetite.encodings import Eigenpairs
+from magnetite.graphs import Digraphs
+from magnetite.storage import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FIGURE_ENDINGS = (".png", ".svg", ".pdf")
+
+LARGEST = 400
+"""Graphs of more nodes than this are no picture."""
+
+
+def draw_first_eigenvector(
+    graph: Digraphs, pairs: Eigenpairs, axes: "Axes", positions: Mapping[int, Any] | None = None
+) -> None:
+    """Draw one graph with its first eigenvector: node size = Re, colour = Im, as in the paper's figure 1."""
+    if graph.num_nodes > LARGEST:
+        raise ValueError(f"a graph of {graph.num_nodes} nodes is no picture: plot graphs of at most {LARGEST} nodes")
+    first = pairs.vectors.flatten(1)[:, 0].to(torch.complex128)
+    real, imaginary = first.real.numpy(), first.imag.numpy()
+    drawn = nx.DiGraph(graph.to_networkx()[0])
+    sizes = (30 + 270 * np.abs(real) / float(first.abs().max())).tolist()
+    if positions is None:
+        positions = layout(drawn)
+    limit = max(float(np.abs(imaginary).max()), 1e-3)
+    nodes = nx.draw_networkx_nodes(
+        drawn, positions, ax=axes, node_size=sizes, node_color=imaginary.tolist(), cmap="coolwarm",
+        vmin=-limit, vmax=limit, edgecolors="black", linewidths=0.5,
+    )  # fmt: skip
+    nodes.set_zorder(2)
+    nx.draw_networkx_edges(drawn, positions, ax=axes, node_size=sizes, arrowsize=7, width=0.6, alpha=0.7)
+    axes.set_axis_off()
+
+
+def layout(graph: nx.DiGraph) -> dict[int, Any]:
+    """Layers from left to right for a DAG, springs otherwise; the same every time."""
+    if graph.number_of_nodes() > 1 and nx.is_directed_acyclic_graph(graph):
+        for layer, nodes in enumerate(nx.topological_generations(graph)):
+            for node in nodes:
+                graph.nodes[node]["layer"] = layer
+        return nx.multipartite_layout(graph, subset_key="layer")
+    return nx.spring_layout(graph, seed=0)
+
+
+def check_figure(path: Path) -> None:
+    """Refuse an ending that cannot be drawn, before any work is done."""
+    if path.suffix not in FIGURE_ENDINGS:
+        raise ValueError(f"{path} has no known ending for a figure: use one of {' '.join(FIGURE_ENDINGS)}")
+
+
+def save_figure(figure: "Figure", path: str | Path) -> None:
+    """Write a figure in the format of the file's ending, in one step."""
+    path = Path(path)
+    check_figure(path)
+    with replacing(path) as part:
+        figure.savefig(part, dpi=150, bbox_inches="tight", metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def plot_eigenvectors(graphs: Digraphs, pairs: Eigenpairs, path: str | Path, titles: list[str] | None = None) -> None:
+    """Draw up to sixteen graphs with their first eigenvectors in one figure."""
+    from matplotlib.figure import Figure
+
+    count = min(len(graphs), 16)
+    columns = min(count, 4)
+    rows = -(-count // columns)
+    figure = Figure(figsize=(3.2 * columns, 2.8 * rows), layout="constrained")
+    for i in range(count):
+        axes = figure.add_subplot(rows, columns, i + 1)
+        draw_first_eigenvector(graphs[i], pairs[i], axes)
+        if titles:
+            axes.set_title(titles[i], fontsize=9)
+    save_figure(figure, path)

@@ -1,0 +1,28 @@
+"""Sorting networks: drawn, checked, counted and drawn on paper.
+
+>>> from magnetite import sorting
+>>> nets = sorting.generate(100, lengths=range(7, 12), seed=0)
+>>> nets[0].is_correct()
+True
+>>> nets[0].without_last().is_correct()
+False
+"""
+
+from magnetite.sorting.collection import SortingNetworks, generate
+from magnetite.sorting.counting import Estimate, count_topological_sorts, estimate_topological_sorts
+from magnetite.sorting.known import SortCount, batcher, batcher_figure, bitonic, optimal
+from magnetite.sorting.networks import SortingNetwork
+
+__all__ = [
+    "Estimate",
+    "SortCount",
+    "SortingNetwork",
+    "SortingNetworks",
+    "batcher",
+    "batcher_figure",
+    "bitonic",
+    "count_topological_sorts",
+    "estimate_topological_sorts",
+    "generate",
+    "optimal",
+]

@@ -1,0 +1,133 @@
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+import typer
+from typer.testing import CliRunner
+
+from magnetite.storage import DamagedFile
+from magnetite.tasks import Playground, Sorting
+from magnetite.tasks.command import data
+from magnetite.tasks.shards import read, write
+
+SMALL = Playground(target="reachability", train=50, per_size=10, shard_size=20)
+
+
+def contents(folder) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".lock"}
+
+
+@pytest.mark.parametrize("task", [SMALL, Sorting(train=50, valid=20, test=20, shard_size=20)])
+def test_written_data_are_the_drawn_data(task, tmp_path):
+    manifest = json.loads(write(task, tmp_path).read_text())
+    assert manifest["seed"] == 0 and manifest["parameters"]["shard_size"] == 20
+    assert list(manifest["files"]) == sorted(path.name for path in tmp_path.glob("*.safetensors"))
+    for split in ("train", "valid", "test"):
+        for number, kept in enumerate(read(tmp_path, split)):
+            drawn = task.shard(split, number)
+            assert kept.tensors().keys() == drawn.tensors().keys()
+            assert all(torch.equal(tensor, drawn.tensors()[name]) for name, tensor in kept.tensors().items())
+            assert manifest["files"][f"{split}-{number:05d}.safetensors"]["graphs"] == len(kept)
+
+
+def test_two_runs_write_the_same_bytes(tmp_path):
+    for folder in ("one", "two"):
+        write(SMALL, tmp_path / folder)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_splits_written_one_after_the_other_are_the_same(tmp_path):
+    write(SMALL, tmp_path / "one")
+    for split in ("test", "train", "valid"):
+        write(SMALL, tmp_path / "two", [split])
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_damaged_and_half_written_shards_are_replaced(tmp_path):
+    write(SMALL, tmp_path)
+    before = contents(tmp_path)
+    (tmp_path / "train-00001.safetensors").write_bytes(before["train-00001.safetensors"][:-3])
+    (tmp_path / "valid-00000.safetensors").unlink()
+    (tmp_path / ".train-00002-abc.safetensors").write_bytes(b"half")
+    with pytest.raises(DamagedFile):
+        list(read(tmp_path, "train"))
+    drawn = []
+    write(SMALL, tmp_path, progress=lambda split, graphs: drawn.append((split, graphs)))
+    assert contents(tmp_path) == before
+    assert len(drawn) == len(before) - 1
+
+
+def test_another_data_set_is_refused(tmp_path):
+    write(SMALL, tmp_path, ["valid"])
+    with pytest.raises(ValueError, match="seed 0 there, 1 now"):
+        write(Playground(target="reachability", train=50, per_size=10, shard_size=20, seed=1), tmp_path)
+    with pytest.raises(ValueError, match="task Playground there, Sorting now"):
+        write(Sorting(), tmp_path)
+    with pytest.raises(ValueError, match="no finished split 'train'"):
+        list(read(tmp_path, "train"))
+    with pytest.raises(ValueError, match="has no manifest"):
+        list(read(tmp_path / "nowhere", "train"))
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}"])
+def test_a_damaged_manifest_is_named(content, tmp_path):
+    (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(DamagedFile, match=r"manifest\.json"):
+        write(SMALL, tmp_path)
+    assert [path.name for path in tmp_path.glob("[!.]*")] == ["manifest.json"]
+
+
+@pytest.mark.parametrize("name", ["sorting", "playground"])
+def test_killed_and_run_again_gives_the_same_bytes(name, tmp_path):
+    program = f"""
+from pathlib import Path
+from magnetite.tasks.command import data
+import sys
+data("{name}", Path(sys.argv[1]), split=["train"], train=12_000, shard_size=200)
+"""
+    command = [sys.executable, "-c", program]
+    undisturbed = subprocess.run([*command, str(tmp_path / "one")], capture_output=True)
+    assert undisturbed.returncode == 0
+    killed = subprocess.Popen([*command, str(tmp_path / "two")], stdout=subprocess.DEVNULL)
+    while killed.poll() is None and len(list((tmp_path / "two").glob("train-*"))) < 5:
+        time.sleep(0.002)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert 5 <= len(list((tmp_path / "two").glob("train-*"))) < 60
+    assert subprocess.run([*command, str(tmp_path / "two")], capture_output=True).returncode == 0
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def run(*arguments: str):
+    app = typer.Typer()
+    app.command()(data)
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_the_command(tmp_path):
+    result = run("sorting", "--out", str(tmp_path), "--train", "20", "--valid", "10", "--test", "10", "--seed", "7")
+    assert result.exit_code == 0, result.output
+    assert "train" in result.output
+    assert json.loads((tmp_path / "manifest.json").read_text())["seed"] == 7
+    labels = next(read(tmp_path, "test")).graphs.graph_features["label"]
+    assert labels.numel() == 30
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["sums"], "no task 'sums': choose one of playground, sorting"),
+        (["sorting", "--per-size", "3"], "--per-size means nothing to sorting"),
+        (["playground", "--target", "colour"], "no target 'colour'"),
+        (["playground", "--split", "all"], "no split 'all'"),
+        (["playground", "--train", "0"], "train=0 leaves no data"),
+    ],
+)
+def test_bad_input_is_named_and_nothing_written(arguments, message, tmp_path):
+    result = run(*arguments, "--out", str(tmp_path / "new"))
+    assert isinstance(result.exception, ValueError) and message in str(result.exception)
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,76 @@
+from itertools import islice
+
+import pytest
+import torch
+
+from magnetite.sorting import SortingNetworks
+from magnetite.tasks import Sorting
+
+
+def networks_of(graphs) -> SortingNetworks:
+    return SortingNetworks(
+        node_ptr=graphs.node_ptr, lengths=graphs.graph_features["length"], wires=graphs.node_features["wires"]
+    )
+
+
+def test_training_is_balanced_and_every_twin_incorrect():
+    graphs = Sorting(train=2000).shard("train", 0).graphs
+    labels = graphs.graph_features["label"].view(2, -1)
+    assert bool((labels[0] == 1).all()) and bool((labels[1] == 0).all())
+    correct, twins = graphs[:2000], graphs[2000:]
+    assert torch.equal(correct.sizes, twins.sizes + 1)
+    assert torch.equal(networks_of(graphs).is_correct().long(), graphs.graph_features["label"])
+    assert [net.without_last() for net in networks_of(correct[:20])] == list(networks_of(twins[:20]))
+
+
+@pytest.mark.parametrize(("split", "lengths"), [("valid", [12]), ("test", [13, 14, 15, 16])])
+def test_validation_and_test_add_reversed_networks_with_their_true_label(split, lengths):
+    graphs = Sorting(valid=60, test=60).shard(split, 0).graphs
+    assert len(graphs) == 180
+    assert sorted(set(graphs.graph_features["length"].tolist())) == lengths
+    assert [net.reverse() for net in networks_of(graphs[:60])] == list(networks_of(graphs[120:]))
+    assert torch.equal(networks_of(graphs).is_correct().long(), graphs.graph_features["label"])
+    assert graphs.graph_features["label"][:120].tolist() == [1] * 60 + [0] * 60
+
+
+def test_splits_are_the_papers():
+    task = Sorting()
+    assert [task.split(name).sizes for name in ("train", "valid", "test")] == [
+        range(7, 12),
+        range(12, 13),
+        range(13, 17),
+    ]
+    assert [task.split(name).count for name in ("train", "valid", "test")] == [400_000, 20_000, 20_000]
+
+
+def test_shards_are_parts_of_one_whole():
+    whole = networks_of(Sorting(train=100, shard_size=100).shard("train", 0).graphs)
+    parts = [networks_of(Sorting(train=100, shard_size=30).shard("train", i).graphs) for i in range(4)]
+    joined = [net for part in parts for net in part[: len(part) // 2]]
+    assert joined == list(whole[:100])
+
+
+def test_the_stream_is_endless_and_seeded():
+    first, second = islice(Sorting().stream(seed=0, batch=64), 2)
+    again = next(Sorting().stream(seed=0, batch=64))
+    assert torch.equal(first.graphs.edges, again.graphs.edges)
+    assert int(first.graphs.graph_features["label"].sum()) == 32
+    others = [second, next(Sorting().stream(seed=1, batch=64)), Sorting(train=32).shard("train", 0)]
+    assert not any(torch.equal(first.graphs.node_ptr, other.graphs.node_ptr) for other in others)
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match="batch=3"):
+        next(Sorting().stream(seed=0, batch=3))
+    with pytest.raises(ValueError, match="valid=0"):
+        Sorting(valid=0)
+    with pytest.raises(ValueError, match="no split"):
+        Sorting().split("all")
+
+
+@pytest.mark.slow
+def test_the_whole_training_set():
+    task = Sorting(shard_size=50_000)
+    for number in range(8):
+        labels = task.shard("train", number).graphs.graph_features["label"]
+        assert labels.view(2, -1).sum(1).tolist() == [50_000, 0]

@@ -1,0 +1,162 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import magnetite as mt
+from magnetite import cli
+
+
+def run(*arguments: str, cwd) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "magnetite", *map(str, arguments)], cwd=cwd, capture_output=True, text=True
+    )
+
+
+def call(monkeypatch, capsys, *arguments) -> tuple[int, str, str]:
+    """The command line in this process: exit code, standard output, standard error."""
+    monkeypatch.setattr(sys, "argv", ["magnetite", *map(str, arguments)])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    return caught.value.code or 0, *capsys.readouterr()
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "graph.txt"
+    file.write_text("a b\nb c\nc d\n")
+    return file
+
+
+def test_the_design_example_as_a_program(tmp_path):
+    import networkx as nx
+
+    nx.write_graphml(nx.gn_graph(20, seed=1), tmp_path / "graph.graphml")
+    command = "encode graph.graphml --encoding magnetic --k 16 --out pe.npz --plot pe.png"
+    done = run(*command.split(), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert np.load(tmp_path / "pe.npz")["vectors"].shape == (20, 16)
+    assert (tmp_path / "pe.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("encoding", cli.ENCODINGS)
+@pytest.mark.parametrize("ending", ["npz", "safetensors"])
+def test_every_encoding(path, tmp_path, monkeypatch, capsys, encoding, ending):
+    out = tmp_path / f"pe.{ending}"
+    options = ("--encoding", encoding, "--k", 4, "--out", out)
+    code, stdout, stderr = call(monkeypatch, capsys, "encode", path, *options)
+    assert code == 0, stderr
+    assert str(out) in stdout
+    assert out.exists()
+
+
+def test_options_reach_the_encoding(path, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "pe.npz"
+    options = ["--q", 0.1, "--q", 0.2, "--k", 2, "--no-normalised", "--convention", "pygsd"]
+    code, *_ = call(monkeypatch, capsys, "encode", path, "--out", out, *options)
+    assert code == 0
+    graph = mt.Digraphs.from_edges([[0, 1, 2], [1, 2, 3]])
+    expected = mt.MagneticLaplacian(k=2, q=(0.1, 0.2), normalised=False, convention="pygsd")(graph)
+    np.testing.assert_array_equal(np.load(out)["vectors"], expected.vectors.numpy())
+
+
+def test_many_graphs_with_a_cache(tmp_path, odd, monkeypatch, capsys):
+    odd.save(tmp_path / "many.safetensors")
+    arguments = ("encode", tmp_path / "many.safetensors", "--out", tmp_path / "pe.npz", "--cache", tmp_path / "cache")
+    for _ in range(2):
+        code, stdout, _ = call(monkeypatch, capsys, *arguments)
+        assert code == 0
+        assert "200 graphs" in stdout
+    assert len(list((tmp_path / "cache").glob("*.safetensors"))) == 1
+
+
+def test_data_sets_are_written_and_kept(tmp_path, monkeypatch, capsys):
+    arguments = ("data", "sorting", "--out", tmp_path / "nets", "--split", "train", "--train", 50, "--shard-size", 25)
+    first = call(monkeypatch, capsys, *arguments)
+    content = {path.name: path.read_bytes() for path in (tmp_path / "nets").glob("*.*")}
+    assert first == call(monkeypatch, capsys, *arguments)
+    assert first[0] == 0
+    assert {"manifest.json", "train-00000.safetensors", "train-00001.safetensors"} <= content.keys()
+    assert content == {path.name: path.read_bytes() for path in (tmp_path / "nets").glob("*.*")}
+
+
+BAD = {
+    "negative weight": (["encode", "negative.txt", "--out", "pe.npz"], "weight -1.0"),
+    "NaN weight": (["encode", "nan.txt", "--out", "pe.npz"], "weight nan"),
+    "node id out of range": (["encode", "range.npz", "--out", "pe.npz"], "leaves its nodes"),
+    "k below 1": (["encode", "good.txt", "--out", "pe.npz", "--k", "0"], "k=0"),
+    "k no number": (["encode", "good.txt", "--out", "pe.npz", "--k", "many"], "--k"),
+    "q above 0.5": (["encode", "good.txt", "--out", "pe.npz", "--q", "0.6"], "outside [0, 0.5]"),
+    "q below 0": (["encode", "good.txt", "--out", "pe.npz", "--q", "-0.1"], "outside [0, 0.5]"),
+    "q NaN": (["encode", "good.txt", "--out", "pe.npz", "--q", "nan"], "outside [0, 0.5]"),
+    "both kinds of q": (["encode", "good.txt", "--out", "pe.npz", "--q", "0.1", "--relative-q", "1"], "alternatives"),
+    "negative relative q": (["encode", "good.txt", "--out", "pe.npz", "--relative-q", "-1"], "relative potential"),
+    "empty graph": (["encode", "empty.json", "--out", "pe.npz"], "empty"),
+    "empty file": (["encode", "empty.txt", "--out", "pe.npz"], "no edges"),
+    "missing file": (["encode", "missing.txt", "--out", "pe.npz"], "does not exist"),
+    "a folder": (["encode", "folder.txt", "--out", "pe.npz"], "not a file"),
+    "truncated file": (["encode", "short.safetensors", "--out", "pe.npz"], "not a whole safetensors file"),
+    "pickle": (["encode", "data.pt", "--out", "pe.npz"], "pickle"),
+    "unknown ending": (["encode", "data.xyz", "--out", "pe.npz"], "ending"),
+    "unknown output": (["encode", "good.txt", "--out", "pe.xyz"], "ending"),
+    "unknown encoding": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "cubic"], "magnetic, laplacian"),
+    "unknown convention": (["encode", "good.txt", "--out", "pe.npz", "--convention", "x"], "paper, networkx"),
+    "unknown device": (["encode", "good.txt", "--out", "pe.npz", "--device", "abacus"], "'abacus' cannot be used"),
+    "unknown task": (["data", "knitting", "--out", "d"], "playground, sorting"),
+    "unknown split": (["data", "sorting", "--out", "d", "--split", "rest"], "rest"),
+    "unknown target": (["data", "playground", "--out", "d", "--target", "colour"], "colour"),
+    "an option of another task": (["data", "sorting", "--out", "d", "--acyclic"], "--acyclic"),
+    "no training graphs": (["data", "sorting", "--out", "d", "--train", "-1"], "train=-1"),
+    "unknown figure": (["reproduce", "figure-0"], "figure-examples"),
+    "nothing to plot": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "svd", "--plot", "a.png"], "--plot"),
+    "unknown plot": (["encode", "good.txt", "--out", "pe.npz", "--plot", "a.xyz"], "ending"),
+    "no output": (["encode", "good.txt"], "--out"),
+    "unknown command": (["decode"], "decode"),
+    "restart": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "walk", "--restart", "2"], "restart=2.0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_gets_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys, case):
+    (tmp_path / "good.txt").write_text("0 1\n1 2\n")
+    (tmp_path / "negative.txt").write_text("0 1 -1\n")
+    (tmp_path / "nan.txt").write_text("0 1 nan\n")
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "empty.json").write_text('{"nodes": [], "links": []}')
+    (tmp_path / "folder.txt").mkdir()
+    (tmp_path / "data.pt").touch()
+    (tmp_path / "data.xyz").touch()
+    np.savez(tmp_path / "range.npz", edge_index=np.array([[0], [5]]), num_nodes=3)
+    mt.Digraphs.from_edges([[0], [1]]).save(tmp_path / "short.safetensors")
+    (tmp_path / "short.safetensors").write_bytes((tmp_path / "short.safetensors").read_bytes()[:-3])
+    monkeypatch.chdir(tmp_path)
+    before = {file.name for file in tmp_path.iterdir()}
+    arguments, message = BAD[case]
+    code, stdout, stderr = call(monkeypatch, capsys, *arguments)
+    assert code == 2
+    assert message in stderr
+    assert stderr.count("\n") == 1
+    assert stdout == ""
+    assert {file.name for file in tmp_path.iterdir()} == before
+
+
+def test_a_mistake_of_ours_keeps_its_traceback(path, monkeypatch, tmp_path):
+    def broken(*_):
+        raise RuntimeError("ours")
+
+    monkeypatch.setattr(cli, "write_encoding", broken)
+    monkeypatch.setattr(sys, "argv", ["magnetite", "encode", str(path), "--out", str(tmp_path / "pe.npz")])
+    with pytest.raises(RuntimeError, match="ours"):
+        cli.main()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["encode", "--help"], ["data", "--help"], ["reproduce", "--help"]])
+def test_help_shows_an_example(monkeypatch, capsys, arguments):
+    code, stdout, _ = call(monkeypatch, capsys, *arguments)
+    assert code == 0
+    assert "Example: magnetite" in stdout
+
+
+def test_version(monkeypatch, capsys):
+    assert call(monkeypatch, capsys, "--version")[1] == f"magnetite {mt.__version__}\n"

@@ -1,0 +1,72 @@
+import pytest
+import torch
+
+from magnetite.tasks import Playground, Sorting
+
+pytest.importorskip("torch_geometric")
+from torch_geometric.loader import DataLoader
+
+from magnetite.datasets import PlaygroundDataset, SortingDataset
+
+
+def test_sorting(tmp_path):
+    task = Sorting(train=60, shard_size=25)
+    dataset = SortingDataset(tmp_path, task, split="train")
+    assert len(dataset) == 120 and int(dataset.y.sum()) == 60
+    graphs = task.shard("train", 1).graphs
+    first = dataset[50]
+    assert torch.equal(first.edge_index, graphs[0].edges.long())
+    assert torch.equal(first.x, graphs[0].node_features["wires"])
+    assert first.num_nodes == int(graphs.sizes[0])
+    batch = next(iter(DataLoader(dataset, batch_size=48, shuffle=True)))
+    assert batch.num_graphs == 48 and batch.y.shape == (48,)
+    assert int(batch.edge_index.max()) < batch.num_nodes
+
+
+def test_playground(tmp_path):
+    task = Playground(target="directed-distance", per_size=4)
+    dataset = PlaygroundDataset(tmp_path, task, split="valid")
+    examples = task.shard("valid", 0)
+    assert len(dataset) == 32
+    for number in (0, 17, 31):
+        size = dataset[number].num_nodes
+        assert torch.equal(dataset[number].y.view(size, size), examples.targets[number])
+        assert not bool(dataset[number].mask.view(size, size).diagonal().any())
+    batch = next(iter(DataLoader(dataset, batch_size=8)))
+    assert batch.y.shape == batch.mask.shape
+
+
+def test_data_are_drawn_once_and_another_task_is_refused(tmp_path):
+    task = Sorting(valid=10)
+    one = SortingDataset(tmp_path, task, split="valid")
+    stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "processed").glob("*.safetensors")}
+    two = SortingDataset(tmp_path, task, split="valid")
+    assert torch.equal(one.edge_index, two.edge_index)
+    assert stamps == {path: path.stat().st_mtime_ns for path in (tmp_path / "processed").glob("*.safetensors")}
+    with pytest.raises(ValueError, match="seed 0 there, 1 now"):
+        SortingDataset(tmp_path, Sorting(valid=10, seed=1), split="valid")
+
+
+class Mark:
+    """A transform that counts its calls, and names its parameter as PyG's do."""
+
+    def __init__(self, value: int) -> None:
+        self.value, self.calls = value, 0
+
+    def __call__(self, data):
+        self.calls += 1
+        data.mark = torch.full((data.num_nodes, 1), self.value)
+        return data
+
+    def __repr__(self) -> str:
+        return f"Mark({self.value})"
+
+
+def test_transforms_before_and_after(tmp_path):
+    task, mark = Sorting(valid=5), Mark(3)
+    dataset = SortingDataset(tmp_path, task, "valid", pre_transform=mark)
+    assert mark.calls == 15 and dataset[14].mark.unique().tolist() == [3]
+    again = SortingDataset(tmp_path, task, "valid", pre_transform=mark, transform=Mark(4))
+    assert mark.calls == 15 and again[0].mark.unique().tolist() == [4]
+    assert SortingDataset(tmp_path, task, "valid", pre_transform=Mark(5))[0].mark.unique().tolist() == [5]
+    assert "mark" not in SortingDataset(tmp_path, task, "valid")[0]

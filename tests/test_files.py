@@ -1,0 +1,131 @@
+import json
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from pyarrow import parquet
+from scipy.sparse import save_npz
+
+import magnetite as mt
+from magnetite.files import read_graphs, write_encoding
+
+
+@pytest.fixture
+def graph():
+    drawn = nx.gnp_random_graph(9, 0.3, seed=3, directed=True)
+    for i, (u, v) in enumerate(drawn.edges):
+        drawn[u][v]["weight"] = 0.5 + i
+    return drawn
+
+
+def adjacency(named):
+    return named.graphs.to_scipy()[0].toarray()
+
+
+def write(graph, path):
+    if path.suffix == ".graphml":
+        nx.write_graphml(graph, path)
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(nx.node_link_data(graph, edges="links" if "links" in path.stem else "edges")))
+    elif path.suffix == ".csv":
+        rows = [f"{u}, {v}, {w}" for u, v, w in graph.edges(data="weight")]
+        path.write_text("\n".join(["Source,Target,Weight", *rows]) if "header" in path.stem else "\n".join(rows))
+    elif path.suffix in (".txt", ".edges", ".edgelist"):
+        path.write_text("# a comment\n\n" + "\n".join(f"{u} {v} {w} # x" for u, v, w in graph.edges(data="weight")))
+    elif path.suffix == ".safetensors":
+        mt.Digraphs.from_networkx(graph).save(path)
+    elif "scipy" in path.stem:
+        save_npz(path, nx.to_scipy_sparse_array(graph))
+    else:
+        edges = mt.Digraphs.from_networkx(graph)
+        np.savez(path, edge_index=edges.edges.numpy(), edge_weight=edges.weights.numpy(), num_nodes=9)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a.txt", "a.edges", "a.edgelist", "a.csv", "header.csv", "a.graphml", "a.json", "links.json", "scipy.npz", "a.npz",
+     "a.safetensors"],
+)  # fmt: skip
+def test_every_format_gives_the_same_graph(graph, tmp_path, name):
+    path = tmp_path / name
+    write(graph, path)
+    named = read_graphs(path)
+    assert named.names == [str(v) for v in range(9)]
+    np.testing.assert_allclose(adjacency(named), nx.to_numpy_array(graph))
+
+
+def test_names_keep_their_order_of_appearance_and_numbers_theirs(tmp_path):
+    (tmp_path / "a.txt").write_text("b a\na c\n")
+    assert read_graphs(tmp_path / "a.txt").names == ["b", "a", "c"]
+    (tmp_path / "b.txt").write_text("10 9\n9 2\n")
+    assert read_graphs(tmp_path / "b.txt").names == ["2", "9", "10"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", "0 1 x", "line 1 has weight 'x'"),
+        ("a.txt", "0 1\n1", "line 2 has 1 columns"),
+        ("a.txt", "# nothing", "no edges"),
+        ("a.txt", "0 1 -2", "weight -2.0"),
+        ("a.txt", "0 1 nan", "weight nan"),
+        ("a.csv", "0,1,2,3", "4 columns"),
+        ("a.json", '{"nodes": [{"id": 0}], "links": [{"source": 0, "target": 7}]}', "node 7"),
+        ("a.json", '{"nodes": [', "cannot be read"),
+        ("a.json", '{"edges": []}', "missing 'nodes'"),
+        ("a.json", '{"nodes": [], "edges": []}', "empty"),
+        ("a.graphml", "<graphml", "cannot be read"),
+        ("a.npz", "not a zip", "cannot be read"),
+        ("a.safetensors", "short", "not a whole safetensors file"),
+        ("a.pt", "", "runs code when it is loaded"),
+        ("a.pkl", "", "pickle"),
+        ("a.docx", "", "no known ending"),
+    ],
+)
+def test_bad_files_are_named_with_the_reason(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(ValueError, match=message) as caught:
+        read_graphs(path)
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_node_ids_out_of_range_in_npz(tmp_path):
+    np.savez(tmp_path / "a.npz", edge_index=np.array([[0], [5]]), num_nodes=3)
+    with pytest.raises(ValueError, match="leaves its nodes 0…2"):
+        read_graphs(tmp_path / "a.npz")
+
+
+def test_pickled_arrays_are_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", edge_index=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        read_graphs(tmp_path / "a.npz")
+
+
+def test_outputs_hold_the_encoding(tmp_path, odd):
+    pairs = mt.MagneticLaplacian(k=3)(odd[:4])
+    names = [f"v{i}" for i in range(int(pairs.node_ptr[-1]))]
+    for ending in ("npz", "safetensors", "parquet", "csv"):
+        write_encoding(tmp_path / f"pe.{ending}", pairs, names)
+    arrays = np.load(tmp_path / "pe.npz")
+    assert arrays["names"].tolist() == names
+    np.testing.assert_array_equal(arrays["vectors"], pairs.vectors.numpy())
+    assert torch.equal(mt.Eigenpairs.load(tmp_path / "pe.safetensors").vectors, pairs.vectors)
+    table = parquet.read_table(tmp_path / "pe.parquet").to_pydict()
+    np.testing.assert_array_equal(np.array(table["im_2"], dtype=np.float32), pairs.vectors[:, 2].imag.numpy())
+    assert table["node"] == names
+    lines = (tmp_path / "pe.csv").read_text().splitlines()
+    assert lines[0] == "graph,node,value_0,value_1,value_2,re_0,re_1,re_2,im_0,im_1,im_2"
+    assert len(lines) == 1 + len(names)
+
+
+def test_pairs_of_nodes_are_no_table(tmp_path, odd):
+    walks = mt.RandomWalk()(odd[:2])
+    with pytest.raises(ValueError, match=r"\.npz"):
+        write_encoding(tmp_path / "walks.csv", walks, [])
+    write_encoding(tmp_path / "walks.npz", walks, ["x"] * int(walks.node_ptr[-1]))
+    with pytest.raises(ValueError, match="ending"):
+        write_encoding(tmp_path / "walks.pt", walks, [])
+    assert [path.name for path in tmp_path.iterdir()] == ["walks.npz"]

@@ -1,0 +1,179 @@
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from scipy.sparse import coo_array, csr_matrix
+from torch_geometric.data import Batch, Data
+
+import magnetite as mt
+from magnetite.packed import starts
+from magnetite.storage import DamagedFile
+from magnetite.testing import digraphs
+
+
+def same(a: mt.Digraphs, b: mt.Digraphs) -> bool:
+    left, right = a.tensors(), b.tensors()
+    return left.keys() == right.keys() and all(torch.equal(left[name].double(), right[name].double()) for name in left)
+
+
+def test_contract_example():
+    graphs = mt.Digraphs.from_networkx([nx.path_graph(9, nx.DiGraph), nx.gn_graph(40, seed=1)])
+    assert len(graphs) == 2
+    assert graphs.sizes.tolist() == [9, 40]
+    source, target = graphs[0].edge_index
+    assert source.tolist() == list(range(8))
+    assert target.tolist() == list(range(1, 9))
+
+
+@given(digraphs())
+def test_round_trips(graphs):
+    networkx = mt.Digraphs.from_networkx(graphs.to_networkx())
+    pyg = mt.Digraphs.from_pyg(graphs.to_pyg())
+    scipy = mt.Digraphs.from_scipy(graphs.to_scipy())
+    batch = mt.Digraphs.from_pyg(Batch.from_data_list(graphs.to_pyg()))
+    assert same(pyg, graphs)
+    assert same(batch, graphs)
+    for a, b, c in zip(graphs.to_scipy(), networkx.to_scipy(), scipy.to_scipy(), strict=True):
+        np.testing.assert_array_equal(a.toarray(), b.toarray())
+        np.testing.assert_array_equal(a.toarray(), c.toarray())
+
+
+@given(digraphs(min_graphs=2))
+def test_slicing_joining_and_reversing(graphs):
+    parts = [graphs[:1], graphs[1:]]
+    assert same(mt.Digraphs.concat(parts), graphs)
+    assert same(mt.Digraphs.concat(list(graphs)), graphs)
+    assert same(graphs[[1, 0]][[1, 0]], graphs[:2])
+    assert same(graphs[-1], graphs[len(graphs) - 1])
+    mask = torch.arange(len(graphs)) % 2 == 0
+    assert same(graphs[mask], graphs[::2])
+    assert same(graphs.reverse().reverse(), graphs)
+    for forward, backward in zip(graphs.to_scipy(), graphs.reverse().to_scipy(), strict=True):
+        np.testing.assert_array_equal(forward.toarray().T, backward.toarray())
+
+
+def test_a_million_graphs_slice_without_copying():
+    count = 1_000_000
+    graphs = mt.Digraphs(
+        node_ptr=starts(torch.full((count,), 5)),
+        edge_ptr=starts(torch.full((count,), 4)),
+        edges=torch.randint(0, 5, (2, 4 * count), dtype=torch.int32),
+        node_features={"x": torch.arange(5 * count)},
+    )
+    part = graphs[10 : count - 10]
+    assert len(part) == count - 20
+    assert part.edges.untyped_storage().data_ptr() == graphs.edges.untyped_storage().data_ptr()
+    assert (
+        part.node_features["x"].untyped_storage().data_ptr() == graphs.node_features["x"].untyped_storage().data_ptr()
+    )
+    assert torch.equal(part[0].node_features["x"], torch.arange(50, 55))
+
+
+def test_features_follow_their_graphs():
+    graphs = mt.Digraphs.from_edges([np.array([[0, 1], [1, 2]]), np.array([[0], [1]])]).replace(
+        node_features={"x": torch.arange(5)},
+        edge_features={"kind": torch.tensor([7, 8, 9])},
+        graph_features={"y": torch.tensor([0, 1])},
+    )
+    swapped = graphs[[1, 0]]
+    assert swapped.node_features["x"].tolist() == [3, 4, 0, 1, 2]
+    assert swapped.edge_features["kind"].tolist() == [9, 7, 8]
+    assert swapped.graph_features["y"].tolist() == [1, 0]
+    data = graphs.to_pyg()
+    assert data[1].x.tolist() == [3, 4]
+    assert data[1].y.tolist() == [1]
+    with pytest.raises(ValueError, match="different names"):
+        mt.Digraphs.concat([graphs, graphs.replace(node_features={})])
+
+
+def test_save_and_load_are_memory_mapped(tmp_path):
+    graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]], edge_weight=[1.0, 2.0]).replace(
+        node_features={"x": torch.arange(3)}
+    )
+    path = tmp_path / "graphs.safetensors"
+    graphs.save(path)
+    loaded = mt.Digraphs.load(path)
+    assert same(loaded, graphs)
+    assert str(path) in Path("/proc/self/maps").read_text()
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip", "foreign", "empty"])
+def test_a_damaged_file_is_named(tmp_path, damage):
+    path = tmp_path / "graphs.safetensors"
+    mt.Digraphs.from_edges([[0, 1], [1, 2]]).save(path)
+    content = bytearray(path.read_bytes())
+    if damage == "truncate":
+        content = content[:-4]
+    elif damage == "flip":
+        content[-1] ^= 1
+    elif damage == "foreign":
+        mt.Laplacian(k=1)(mt.Digraphs.from_edges([[0], [1]])).save(path)
+        content = path.read_bytes()
+    else:
+        content = b""
+    path.write_bytes(content)
+    with pytest.raises(DamagedFile, match=r"graphs\.safetensors"):
+        mt.Digraphs.load(path)
+
+
+def test_weak_components():
+    graphs = mt.Digraphs.from_edges([np.array([[2, 0], [0, 2]]), np.array([[1], [2]])], num_nodes=[4, 3])
+    assert graphs.weak_components().tolist() == [0, 1, 0, 2, 0, 1, 1]
+
+
+def test_undirected_networkx_edges_become_two():
+    assert mt.Digraphs.from_networkx(nx.path_graph(3)).num_edges == 4
+
+
+def test_multi_edges_survive_networkx():
+    graphs = mt.Digraphs.from_edges([[0, 0], [1, 1]])
+    assert graphs.to_networkx()[0].number_of_edges() == 2
+
+
+def test_missing_networkx_weights_are_one():
+    graph = nx.DiGraph()
+    graph.add_edge("a", "b", weight=2.5)
+    graph.add_edge("b", "c")
+    assert mt.Digraphs.from_networkx(graph).weights.tolist() == [2.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: mt.Digraphs.from_edges([[0, 1], [1, 9]], num_nodes=3), "edge 1 → 9 of graph 0 leaves its nodes 0…2"),
+        (lambda: mt.Digraphs.from_edges([[0, -1], [1, 2]]), "edge -1 → 2"),
+        (lambda: mt.Digraphs.from_edges([[0], [1]], edge_weight=[-1.0]), "weight -1.0"),
+        (lambda: mt.Digraphs.from_edges([[0], [1]], edge_weight=[float("nan")]), "weight nan"),
+        (lambda: mt.Digraphs.from_edges([[0], [1]], edge_weight=[float("inf")]), "weight inf"),
+        (lambda: mt.Digraphs.from_edges([[0], [1]], edge_weight=[0.0]), "weight 0.0"),
+        (lambda: mt.Digraphs.from_edges([[0], [1]], edge_weight=[1.0, 2.0]), "one weight an edge"),
+        (lambda: mt.Digraphs.from_edges([[0], [1]], edge_weight=["x"]), "real numbers"),
+        (lambda: mt.Digraphs.from_edges(np.zeros((2, 0), int)), "graph 0 is empty"),
+        (lambda: mt.Digraphs.from_edges([]), "no graphs"),
+        (lambda: mt.Digraphs.from_edges(np.zeros((5, 2), int)), "transpose"),
+        (lambda: mt.Digraphs.from_edges(np.zeros((2, 3))), "integers"),
+        (lambda: mt.Digraphs.from_edges([[0], [2**40]]), "too large"),
+        (lambda: mt.Digraphs.from_edges([np.zeros((2, 1), int)] * 2, num_nodes=[1]), "one a graph"),
+        (lambda: mt.Digraphs.from_networkx(nx.DiGraph()), "graph 0 is empty"),
+        (lambda: mt.Digraphs.from_scipy(coo_array((2, 3))), "square"),
+        (lambda: mt.Digraphs.from_scipy(csr_matrix([[0, -1], [0, 0]])), "weight -1.0"),
+        (lambda: mt.Digraphs.from_pyg(Data(num_nodes=3)), "no edge_index"),
+        (lambda: mt.Digraphs.from_edges([[0], [1]]).replace(node_features={"x": torch.zeros(5)}), "expected 2 rows"),
+        (lambda: mt.Digraphs.from_edges([[0], [1]]).replace(node_ptr=torch.tensor([1, 2])), "start at 0"),
+    ],
+)
+def test_bad_input_is_refused_with_the_reason(build, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        build()
+    assert "\n" not in str(caught.value)
+
+
+def test_bad_indices():
+    graphs = mt.Digraphs.from_edges([[0], [1]])
+    for index in (1, -2, [3], torch.tensor([True, False])):
+        with pytest.raises(IndexError):
+            graphs[index]
