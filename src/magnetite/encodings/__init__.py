@@ -3,10 +3,10 @@
 from magnetite.encodings.cache import cached
 from magnetite.encodings.fourier import fourier, graph_filter, inverse_fourier
 from magnetite.encodings.order import Depth, Sinusoidal
-from magnetite.encodings.results import Eigenpairs, NodeEncoding, PairEncoding
+from magnetite.encodings.results import Eigenpairs, NodeEncoding, PairEncoding, TopPairs
 from magnetite.encodings.spectral import Laplacian, MagneticLaplacian
 from magnetite.encodings.svd import SVD
-from magnetite.encodings.walks import RandomWalk
+from magnetite.encodings.walks import RandomWalk, SparseRandomWalk
 
 __all__ = [
     "SVD",
@@ -18,6 +18,8 @@ __all__ = [
     "PairEncoding",
     "RandomWalk",
     "Sinusoidal",
+    "SparseRandomWalk",
+    "TopPairs",
     "cached",
     "fourier",
     "graph_filter",

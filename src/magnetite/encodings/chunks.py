@@ -1,8 +1,6 @@
 """Many graphs of many sizes as dense batches of one size each, worked off on all cores."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -12,6 +10,7 @@ from torch import Tensor
 from magnetite.graphs import Digraphs
 from magnetite.linalg.eigen import SolverFailure
 from magnetite.linalg.laplacian import dense_adjacency
+from magnetite.linalg.threads import in_pool
 
 CHUNK_BYTES = 4 * 2**20
 """Size of the adjacency matrices of one chunk: a few chunks at work stay in the processor's cache."""
@@ -49,9 +48,7 @@ def for_each_chunk(graphs: Digraphs, work: Callable[[Chunk], None]) -> None:
 
     small = [span for span in spans if graphs.device.type == "cpu" and int(arranged.sizes[span[0]]) <= ONE_THREAD_BELOW]
     if small:
-        workers = torch.get_num_threads()
-        with _single_threaded(), ThreadPoolExecutor(workers) as pool:
-            list(pool.map(run, reversed(small)))
+        in_pool(run, reversed(small))
     for span in spans[len(small) :]:
         run(span)
 
@@ -70,13 +67,3 @@ def _spans(sizes: Int[Tensor, " b"]) -> Iterator[tuple[int, int]]:
 def _dense(graphs: Digraphs, ids: Tensor) -> Chunk:
     size = int(graphs.sizes[0])
     return Chunk(ids, dense_adjacency(graphs.edges, graphs.edge_graph, graphs.weights, len(graphs), size))
-
-
-@contextmanager
-def _single_threaded() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

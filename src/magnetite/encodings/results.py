@@ -104,5 +104,23 @@ class PairEncoding(Packed):
         return part.values.view(size, size, -1)
 
 
-RESULTS: dict[str, type[Packed]] = {kind.__name__: kind for kind in (Eigenpairs, NodeEncoding, PairEncoding)}
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TopPairs(Packed):
+    """One vector for some of the pairs: those of each start node with the landing nodes that matter most to it.
+
+    `landing[u]` are node ids within the graph, −1 where there are fewer; `values[u]` are their features. No exact
+    probability exceeds its value by more than `lost[u]` of its feature.
+    """
+
+    landing: Int[Tensor, "n top"]
+    values: Float[Tensor, "n top f"]
+    lost: Float[Tensor, "n f"]
+
+    axes: ClassVar[dict[str, tuple[Axis, int]]] = {"landing": ("node", 0), "values": ("node", 0), "lost": ("node", 0)}
+
+    def __repr__(self) -> str:
+        return f"TopPairs({len(self)} graphs, top {self.landing.shape[1]}, {self.values.shape[-1]} features)"
+
+
+RESULTS: dict[str, type[Packed]] = {kind.__name__: kind for kind in (Eigenpairs, NodeEncoding, PairEncoding, TopPairs)}
 """The kinds of results by the name that stands in their files."""

@@ -1,20 +1,17 @@
 """Eigenpairs of the magnetic and the combinatorial Laplacian."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from magnetite.encodings.chunks import Chunk, for_each_chunk
 from magnetite.encodings.results import Eigenpairs
+from magnetite.encodings.solve import solve
 from magnetite.graphs import Digraphs
-from magnetite.linalg.eigen import equal_groups, lowest_eigenpairs
-from magnetite.linalg.laplacian import convention_named, laplacian, magnetic_laplacian
-from magnetite.linalg.normalise import normalise
-from magnetite.linalg.potential import Potential, Relative, absolute_potential, check_potential
-from magnetite.packed import ragged_rows
+from magnetite.linalg.laplacian import convention_named
+from magnetite.linalg.operators import Operator
+from magnetite.linalg.potential import Potential, Relative, check_potential
 
 
 @dataclass(frozen=True)
@@ -56,15 +53,8 @@ class MagneticLaplacian:
         return Eigenpairs(node_ptr=graphs.node_ptr, **stacked)
 
     def _single(self, graphs: Digraphs, q: Potential) -> Eigenpairs:
-        real = (q.q if isinstance(q, Relative) else q) == 0
-
-        def matrices(adjacency: Tensor) -> Tensor:
-            if real:
-                return laplacian(adjacency, self.normalised, self.convention)
-            potential = absolute_potential(q, adjacency)
-            return magnetic_laplacian(adjacency, potential, self.normalised, self.convention)
-
-        return _encode(graphs, self.k, matrices, self.dtype.to_complex(), self.root)
+        operator = Operator(q, self.normalised, self.convention)
+        return _encode(graphs, self.k, operator, self.dtype.to_complex(), self.root)
 
 
 @dataclass(frozen=True)
@@ -88,7 +78,7 @@ class Laplacian:
 
     def __call__(self, graphs: Digraphs) -> Eigenpairs:
         """Encode every graph."""
-        return _encode(graphs, self.k, lambda adjacency: laplacian(adjacency, self.normalised), self.dtype, self.root)
+        return _encode(graphs, self.k, Operator(0, self.normalised), self.dtype, self.root)
 
 
 def check_k(k: int) -> None:
@@ -103,10 +93,7 @@ def check_dtype(dtype: torch.dtype) -> None:
         raise ValueError(f"dtype={dtype} is not supported: give torch.float32 or torch.float64")
 
 
-def _encode(
-    graphs: Digraphs, k: int, matrices: Callable[[Tensor], Tensor], dtype: torch.dtype, root_name: str | None
-) -> Eigenpairs:
-    roots = None if root_name is None else _roots(graphs, root_name)
+def _encode(graphs: Digraphs, k: int, operator: Operator, dtype: torch.dtype, root_name: str | None) -> Eigenpairs:
     shape = (len(graphs), k)
     result = Eigenpairs(
         node_ptr=graphs.node_ptr,
@@ -116,19 +103,7 @@ def _encode(
         group=torch.full(shape, -1, device=graphs.device),
         anchored=torch.zeros(shape, dtype=torch.bool, device=graphs.device),
     )
-
-    def work(chunk: Chunk) -> None:
-        values, vectors = lowest_eigenpairs(matrices(chunk.adjacency), k)
-        vectors, anchored = normalise(vectors, None if roots is None else roots[chunk.ids])
-        kept = values.shape[1]
-        rows = ragged_rows(graphs.node_ptr, chunk.ids)
-        # Laplacians are positive semi-definite: what lies below zero is rounding.
-        result.values[chunk.ids, :kept] = values.clamp(min=0).to(result.values)
-        result.vectors[rows, :kept] = vectors.flatten(0, 1).to(dtype)
-        result.group[chunk.ids, :kept] = equal_groups(values, torch.ones_like(values, dtype=torch.bool))
-        result.anchored[chunk.ids, :kept] = anchored
-
-    for_each_chunk(graphs, work)
+    solve(graphs, operator, None if root_name is None else _roots(graphs, root_name), result)
     return result
 
 

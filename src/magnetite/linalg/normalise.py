@@ -1,5 +1,7 @@
 """Which multiple of an eigenvector? A choice that depends on the graph alone, not on the solver or the node order."""
 
+from math import pi
+
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
@@ -47,7 +49,9 @@ def normalise(
 def _foremost(first: Shaped[Tensor, "b n"]) -> Float[Tensor, "b n"]:
     """1 at the node (or the tied nodes) of the largest angle and, among those, the largest modulus; else 0."""
     modulus = first.abs()
-    angle = first.angle().masked_fill(modulus <= ZERO, -torch.inf)
+    angle = first.angle()
+    # Rounding must not decide on which side of the cut the opposite direction lies.
+    angle = torch.where(angle < TIE - pi, angle + 2 * pi, angle).masked_fill(modulus <= ZERO, -torch.inf)
     leading = angle >= angle.amax(1, keepdim=True) - TIE
     modulus = modulus.masked_fill(~leading, -1)
     return (modulus >= modulus.amax(1, keepdim=True) - TIE).to(modulus)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 
@@ -29,7 +29,11 @@ class Relative:
     def absolute(self, adjacency: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch"]:
         """This potential for each graph of a dense batch."""
         one_way = ((adjacency > 0) & (adjacency.mT == 0)).sum((-2, -1))
-        return self.q / one_way.clamp(1, adjacency.shape[-1]).to(adjacency)
+        return self.scaled(one_way, torch.full_like(one_way, adjacency.shape[-1])).to(adjacency)
+
+    def scaled(self, one_way: Int[Tensor, "*batch"], size: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """This potential for graphs of so many one-way edges and nodes."""
+        return self.q / torch.minimum(one_way, size).clamp(min=1).double()
 
 
 Potential = float | int | Relative

@@ -1,12 +1,63 @@
-"""Work spread over threads in spans that do not depend on how many threads there are."""
+"""Work spread over threads: many small problems, or the parts of a large one, the same for any number of threads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar
 
 import torch
 
 Result = TypeVar("Result")
+
+_cores: list[int] = []
+
+
+def cores() -> int:
+    """Threads that may work at once: as many as torch was allowed outside `single_threaded`."""
+    return _cores[0] if _cores else torch.get_num_threads()
+
+
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Let torch and its BLAS use one thread a call, so that a pool of callers does not fight over the cores."""
+    before = torch.get_num_threads()
+    _cores.append(before)
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        _cores.pop()
+        torch.set_num_threads(before)
+
+
+def in_pool(work: Callable[[Any], None], parts: Iterable[Any]) -> None:
+    """Call `work` on every part, on all cores, with torch at one thread a call.
+
+    >>> seen = []
+    >>> in_pool(seen.append, [1, 2, 3])
+    >>> sorted(seen)
+    [1, 2, 3]
+    """
+    with single_threaded(), ThreadPoolExecutor(cores()) as pool:
+        list(pool.map(work, parts))
+
+
+def on_cores(work: Callable[[Any], Any], parts: Iterable[Any]) -> list[Any]:
+    """What `work` returns for every part, in order; for calls of milliseconds, inside `single_threaded`.
+
+    The threads stay, because to start them anew would take longer than such calls.
+
+    >>> on_cores(lambda part: part + 1, [1, 2, 3])
+    [2, 3, 4]
+    """
+    return list(_threads(cores(), torch.get_num_threads()).map(work, parts))
+
+
+@cache
+def _threads(count: int, _torch_threads: int) -> ThreadPoolExecutor:
+    """Threads that were started while torch used so many threads itself, and so go on with that number."""
+    return ThreadPoolExecutor(count)
 
 
 def spread(work: Callable[[int, int], Result], count: int, step: int) -> list[Result]:

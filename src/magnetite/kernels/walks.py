@@ -1,0 +1,165 @@
+"""Walks from single nodes on sparse graphs: powers of a transition matrix, and personalised PageRank by pushing."""
+
+import numpy as np
+
+from magnetite.kernels.compile import kernel
+
+
+@kernel
+def transition_rows(source, target, weight, n, start, columns, probability):
+    """Row-stochastic `T` in compressed rows, from edges in any order; repeated edges keep entries of their own."""
+    start[:] = 0
+    total = np.zeros(n)
+    for edge in range(source.size):
+        start[source[edge] + 1] += 1
+        total[source[edge]] += weight[edge]
+    for v in range(n):
+        start[v + 1] += start[v]
+    place = start[:-1].copy()
+    for edge in range(source.size):
+        u = source[edge]
+        columns[place[u]] = target[edge]
+        probability[place[u]] = weight[edge] / total[u]
+        place[u] += 1
+
+
+@kernel
+def _step(start, columns, probability, nodes, amounts, count, mass, touched):
+    """One step of a walk: `mass` at the nodes reached, which are listed in `touched`; how many there are."""
+    reached = 0
+    for place in range(count):
+        u, share = nodes[place], amounts[place]
+        stays = start[u] == start[u + 1]
+        for slot in range(start[u], start[u + 1] + stays):
+            v = u if stays else columns[slot]
+            if mass[v] == 0.0:
+                touched[reached] = v
+                reached += 1
+            mass[v] += share if stays else share * probability[slot]
+    return reached
+
+
+@kernel
+def _push(start, columns, probability, node, restart, tolerance, estimate, residue, queue, waiting, touched):
+    """Forward push: `estimate ≤ Π[node, ·]`, short of it by no more than the residue left in all; nodes touched.
+
+    `Π[node, ·] = estimate + Σ_u residue_u Π[u, ·]` holds at any time. Residue moves along the edges until no node holds
+    more than `tolerance`. A node without edges keeps what arrives.
+    """
+    residue[node] = 1.0
+    touched[0], reached = node, 1
+    queue[0], head, tail, waiting[node] = node, 0, 1, True
+    while head != tail:
+        u = queue[head % queue.size]
+        head += 1
+        waiting[u] = False
+        amount = residue[u]
+        residue[u] = 0.0
+        if start[u] == start[u + 1]:
+            estimate[u] += amount
+            continue
+        estimate[u] += restart * amount
+        for slot in range(start[u], start[u + 1]):
+            v = columns[slot]
+            if estimate[v] == 0.0 and residue[v] == 0.0:
+                touched[reached] = v
+                reached += 1
+            residue[v] += (1.0 - restart) * amount * probability[slot]
+            if residue[v] > tolerance and not waiting[v]:
+                waiting[v] = True
+                queue[tail % queue.size] = v
+                tail += 1
+    return reached
+
+
+@kernel
+def _record(nodes, amounts, count, column, slot, table, listed, held):
+    """Write probabilities into a column of the table, with a new row for every node not yet in it; rows now held."""
+    for place in range(count):
+        v = nodes[place]
+        if slot[v] < 0:
+            slot[v] = held
+            listed[held] = v
+            table[held, :] = 0.0
+            held += 1
+        table[slot[v], column] = amounts[place]
+    return held
+
+
+@kernel
+def encode_nodes(
+    start, columns, probability, first, last, steps, restart, tolerance, before, after, landing, values, lost
+):  # fmt: skip
+    """The largest features of the start nodes `first … last`, over one or two directions.
+
+    `start[d]`, `columns[d]`, `probability[d]` are the transition matrices of the directions; feature `before[d, s]` is
+    power `s + 1` of direction `d`, feature `after[d]` its PageRank (none where `restart` is negative). Entries below
+    `tolerance` are dropped between steps. `lost[u, f]` is the probability not accounted for.
+    """
+    n, width = start.shape[1] - 1, values.shape[2]
+    mass, estimate, residue = np.zeros(n), np.zeros(n), np.zeros(n)
+    touched, queue, waiting = np.empty(n, np.int64), np.empty(n + 1, np.int64), np.zeros(n, np.bool_)
+    slot, listed, table = np.full(n, -1), np.empty(n, np.int64), np.empty((n, width), np.float32)
+    nodes, amounts = np.empty(n, np.int64), np.empty(n)
+    for u in range(first, last):
+        held = 0
+        for d in range(start.shape[0]):
+            nodes[0], amounts[0], count = u, 1.0, 1
+            for power in range(steps):
+                reached = _step(start[d], columns[d], probability[d], nodes, amounts, count, mass, touched)
+                count, total = 0, 0.0
+                for place in range(reached):
+                    v = touched[place]
+                    if mass[v] > tolerance:
+                        nodes[count], amounts[count] = v, mass[v]
+                        total += mass[v]
+                        count += 1
+                    mass[v] = 0.0
+                held = _record(nodes, amounts, count, before[d, power], slot, table, listed, held)
+                lost[u - first, before[d, power]] = 1.0 - total
+            if restart > 0:
+                reached = _push(
+                    start[d],
+                    columns[d],
+                    probability[d],
+                    u,
+                    restart,
+                    tolerance,
+                    estimate,
+                    residue,
+                    queue,
+                    waiting,
+                    touched,
+                )
+                count, total = 0, 0.0
+                for place in range(reached):
+                    v = touched[place]
+                    if estimate[v] > 0.0:
+                        nodes[count], amounts[count] = v, estimate[v]
+                        total += estimate[v]
+                        count += 1
+                    estimate[v], residue[v] = 0.0, 0.0
+                held = _record(nodes, amounts, count, after[d], slot, table, listed, held)
+                lost[u - first, after[d]] = 1.0 - total
+        _choose(u, held, listed, table, slot, landing[u - first], values[u - first])
+
+
+@kernel
+def _choose(u, held, listed, table, slot, landing, values):
+    """The rows of the largest sums, the start node before all, and lower node ids before higher ones of equal sum."""
+    order = np.argsort(listed[:held])
+    score = np.empty(held)
+    for place in range(held):
+        row = order[place]
+        total = 0.0
+        for j in range(table.shape[1]):
+            total += table[row, j]
+        score[place] = -np.inf if listed[row] == u else -total
+    best = order[np.argsort(score, kind="mergesort")]
+    landing[:] = -1
+    values[:, :] = 0.0
+    for place in range(min(landing.size, held)):
+        landing[place] = listed[best[place]]
+        values[place] = table[best[place]]
+    for place in range(held):
+        slot[listed[place]] = -1

@@ -1,0 +1,138 @@
+"""The k lowest eigenpairs of one large graph: component by component, each as its size wants it."""
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor
+
+from magnetite.linalg.eigen import SolverFailure, lowest_eigenpairs
+from magnetite.linalg.eigen_cpu import ENGINE_UP_TO, lowest_of_graphs
+from magnetite.linalg.eigen_sparse import Progress, lowest_sparse, tolerance_for
+from magnetite.linalg.laplacian import dense_adjacency
+from magnetite.linalg.operators import Operator
+from magnetite.linalg.pairs import Pairs, pair_edges
+from magnetite.linalg.sparse import gauged_laplacian, inner, sparse_laplacian
+from magnetite.linalg.threads import single_threaded
+
+
+def lowest_of_large(
+    edges: Int[Tensor, "2 m"],
+    size: int,
+    weights: Shaped[Tensor, " m"] | None,
+    operator: Operator,
+    k: int,
+    progress: Progress | None = None,
+    tolerance: float | None = None,
+) -> tuple[Float[Tensor, " k"], Shaped[Tensor, "n k"]]:
+    """Eigenvalues and orthonormal eigenvectors of one graph, verified: `‖Lγ − λγ‖ < 1e-6 ‖L‖`.
+
+    `L` is a block matrix, a block a weak component, and its spectrum the union of theirs: no zero eigenvalue of any
+    component is lost, however many there are. Small components go to the dense engine, large ones to `lowest_sparse`,
+    in real arithmetic where their phases gauge away.
+
+    >>> edges = torch.arange(2000).view(2, 1000)
+    >>> lowest_of_large(edges, 2000, None, Operator(0.25), k=3)[0].abs().round(decimals=9).tolist()
+    [0.0, 0.0, 0.0]
+    """
+    pairs = pair_edges(edges, torch.tensor([0, edges.shape[1]]), torch.tensor([size]), weights)
+    operator = operator.settled(pairs)
+    component, local, sizes = _components(pairs)
+    values, vectors = [torch.empty(0, dtype=torch.float64)], []
+    for number in (sizes > ENGINE_UP_TO).nonzero().squeeze(1).tolist():
+        found = _solve_large(
+            _part(pairs, component, local, number, int(sizes[number])), operator, k, progress, tolerance
+        )
+        values.append(found[0])
+        nodes = (component == number).nonzero().squeeze(1)
+        vectors.extend((nodes, row) for row in found[1])
+    small_values, small_vectors = _solve_small(edges, weights, component, local, sizes, operator, k)
+    values.append(small_values)
+    values = torch.cat(values)
+    lowest = torch.sort(values, stable=True).indices[:k]
+    result = torch.zeros((size, len(lowest)), dtype=torch.float64 if operator.real else torch.complex128)
+    for column, place in enumerate(lowest.tolist()):
+        nodes, row = vectors[place] if place < len(vectors) else small_vectors(place - len(vectors))
+        result[nodes, column] = row if result.is_complex() else row.real
+    _verify(pairs, operator, values[lowest], result)
+    return values[lowest], result
+
+
+def _components(pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
+    """For each node its weak component and its rank there; and the components' sizes."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    size, count = int(pairs.sizes[0]), int(pairs.count[0])
+    ends = pairs.low[:count].numpy(), pairs.high[:count].numpy()
+    _, labels = connected_components(coo_array((np.ones(count, np.int8), ends), shape=(size, size)), directed=False)
+    component = torch.from_numpy(labels).long()
+    sizes = torch.bincount(component)
+    order = torch.argsort(component, stable=True)
+    local = torch.empty_like(order)
+    local[order] = torch.arange(size) - (sizes.cumsum(0) - sizes)[component[order]]
+    return component, local, sizes
+
+
+def _part(pairs: Pairs, component: Tensor, local: Tensor, number: int, size: int) -> Pairs:
+    """The pairs of one component, its nodes counted from 0."""
+    count = int(pairs.count[0])
+    inside = component[pairs.low[:count]] == number
+    low, high = (local[ends[:count][inside]] for ends in (pairs.low, pairs.high))
+    held = torch.tensor([len(low)])
+    return Pairs(
+        low, high, pairs.forward[:count][inside], pairs.backward[:count][inside],
+        torch.tensor([0, len(low)]), held, held, torch.tensor([size]),
+    )  # fmt: skip
+
+
+def _solve_large(
+    pairs: Pairs, operator: Operator, k: int, progress: Progress | None, tolerance: float | None
+) -> tuple[Tensor, Tensor]:
+    matrix, turn = gauged_laplacian(pairs, operator)
+    values, vectors, _ = lowest_sparse(matrix, k, tolerance or tolerance_for(matrix.size), progress=progress)
+    return values, vectors if turn is None else vectors * turn
+
+
+def _solve_small(edges, weights, component, local, sizes, operator: Operator, k: int):
+    """Values of all small components end to end, and a function from a place there to the nodes and the vector."""
+    chosen = (sizes <= ENGINE_UP_TO).nonzero().squeeze(1)
+    place = torch.full_like(sizes, -1)
+    place[chosen] = torch.arange(len(chosen))
+    home = place[component[edges[0].long()]]
+    order = torch.argsort(home, stable=True)[int((home < 0).sum()) :]
+    inside = local[edges[:, order].long()]
+    heavy = None if weights is None else weights[order]
+    edge_ptr = torch.nn.functional.pad(torch.bincount(home[order], minlength=len(chosen)).cumsum(0), (1, 0))
+    nodes = torch.argsort(place[component], stable=True)[int((place[component] < 0).sum()) :]
+    node_ptr = torch.nn.functional.pad(sizes[chosen].cumsum(0), (1, 0))
+    k = min(k, int(sizes[chosen].max())) if len(chosen) else k
+    solved = lowest_of_graphs(inside, edge_ptr, sizes[chosen], heavy, operator, k)
+    for graph in (~solved.passed).nonzero().squeeze(1).tolist():
+        ends = slice(int(edge_ptr[graph]), int(edge_ptr[graph + 1]))
+        part = inside[:, ends], torch.zeros(ends.stop - ends.start, dtype=torch.long)
+        matrix = operator.dense(
+            dense_adjacency(*part, None if heavy is None else heavy[ends], 1, int(sizes[chosen[graph]]))
+        )
+        values, vectors = lowest_eigenpairs(matrix, k)
+        solved.values[graph, : values.shape[1]] = values[0]
+        solved.vectors[int(node_ptr[graph]) : int(node_ptr[graph + 1]), : values.shape[1]] = vectors[0].to(
+            solved.vectors
+        )
+    graphs, columns = (torch.arange(k) < sizes[chosen, None]).nonzero(as_tuple=True)
+
+    def vector(position: int) -> tuple[Tensor, Tensor]:
+        rows = slice(int(node_ptr[graphs[position]]), int(node_ptr[graphs[position] + 1]))
+        return nodes[rows], solved.vectors[rows, columns[position]]
+
+    return solved.values[graphs, columns], vector
+
+
+def _verify(pairs: Pairs, operator: Operator, values: Tensor, vectors: Tensor) -> None:
+    matrix = sparse_laplacian(pairs, operator)
+    rows = vectors.T.contiguous()
+    with single_threaded():
+        residual = torch.linalg.vector_norm(matrix.times(rows) - values[:, None] * rows, dim=1).max() / matrix.top
+        gram = inner(rows, rows)
+    unitarity = (gram - torch.eye(len(rows))).abs().max()
+    if not (residual < 1e-6 and unitarity < 1e-8):
+        raise SolverFailure(f"a graph of {matrix.size} nodes", 0, float(residual), float(unitarity))

@@ -1,0 +1,52 @@
+"""Many graphs as lists of the pairs of nodes that touch: what every Laplacian is made of, without n² entries."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs `low ≤ high` of touching nodes, each once, with the weights `low → high` and `high → low`.
+
+    The pairs of graph `g` are `start[g] … start[g] + count[g]`; slots between hold the harmless pair 0–0. `one_way`
+    counts the pairs that are joined in one direction only. A self-loop weighs the same both ways.
+    """
+
+    low: Int[Tensor, " m"]
+    high: Int[Tensor, " m"]
+    forward: Float[Tensor, " m"]
+    backward: Float[Tensor, " m"]
+    start: Int[Tensor, " starts"]
+    count: Int[Tensor, " g"]
+    one_way: Int[Tensor, " g"]
+    sizes: Int[Tensor, " g"]
+
+
+def pair_edges(
+    edges: Int[Tensor, "2 m"],
+    edge_ptr: Int[Tensor, " starts"],
+    sizes: Int[Tensor, " g"],
+    weights: Shaped[Tensor, " m"] | None,
+) -> Pairs:
+    """Sort the edges of each graph into pairs; repeated edges are summed in their order.
+
+    >>> pairs = pair_edges(torch.tensor([[0, 2, 1], [1, 1, 0]]), torch.tensor([0, 3]), torch.tensor([3]), None)
+    >>> pairs.low.tolist()[:2], pairs.high.tolist()[:2], pairs.forward.tolist()[:2], pairs.backward.tolist()[:2]
+    ([0, 1], [1, 2], [1.0, 0.0], [1.0, 1.0])
+    """
+    from magnetite.kernels.pairs import pair_up_all
+
+    m = edges.shape[1]
+    weight = np.ones(m) if weights is None else weights.double().numpy()
+    low, high = np.empty(m, np.int64), np.empty(m, np.int64)
+    forward, backward = np.empty(m), np.empty(m)
+    count, one_way = np.empty(len(sizes), np.int64), np.empty(len(sizes), np.int64)
+    source, target = np.ascontiguousarray(edges.long().numpy())
+    start = edge_ptr.numpy() - int(edge_ptr[0])
+    pair_up_all(source, target, weight, start, sizes.numpy(), low, high, forward, backward, count, one_way)
+    found = (torch.from_numpy(array) for array in (low, high, forward, backward, start, count, one_way))
+    return Pairs(*found, sizes=sizes)

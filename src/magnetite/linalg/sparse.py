@@ -1,0 +1,168 @@
+"""Sparse magnetic Laplacians of single graphs, and their products with blocks of vectors."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor
+
+from magnetite.linalg.operators import Operator
+from magnetite.linalg.pairs import Pairs
+from magnetite.linalg.threads import on_cores
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+ROWS_A_PART = 16384
+"""Rows that one thread multiplies at a time."""
+
+
+@dataclass(frozen=True)
+class SparseHermitian:
+    """A Hermitian matrix in compressed rows, with the whole diagonal stored, and a bound on its eigenvalues."""
+
+    start: Int[Tensor, " rows"]
+    columns: Int[Tensor, " nonzeros"]
+    data: Shaped[Tensor, " nonzeros"]
+    top: float
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return self.start.numel() - 1
+
+    def to_scipy(self) -> "csr_array":
+        """The same matrix for SciPy, sharing memory."""
+        from scipy.sparse import csr_array
+
+        arrays = self.data.numpy(), self.columns.numpy(), self.start.numpy()
+        return csr_array(arrays, shape=(self.size, self.size))
+
+    @property
+    def block(self) -> int:
+        """Vectors multiplied together: as many as one line of the cache holds a row of, 4 complex or 8 real ones."""
+        return 4 if self.data.is_complex() else 8
+
+    def combine(
+        self, x: Float[Tensor, "n 8"], z: Float[Tensor, "n 8"], shift: float, scale: float, carry: float
+    ) -> Float[Tensor, "n 8"]:
+        """`Z ← scale · (L X − shift · X) − carry · Z`, in place, on all cores: one step of a Chebyshev recurrence."""
+        from magnetite.kernels.sparse import combine_complex, combine_real
+
+        multiply = combine_complex if self.data.is_complex() else combine_real
+        arrays = [array.numpy() for array in (self.start, self.columns, self.data, x, z)]
+        on_cores(lambda part: multiply(*arrays, shift, scale, carry, part.start, part.stop), _parts(self.size))
+        return z
+
+    def pack(self, vectors: Shaped[Tensor, "b n"]) -> Float[Tensor, "n 8"]:
+        """Up to `block` vectors, interleaved; the real parts first, then the imaginary ones."""
+        packed = torch.zeros((self.size, 8), dtype=torch.float64)
+        packed[:, : len(vectors)] = vectors.real.T
+        if self.data.is_complex():
+            packed[:, 4 : 4 + len(vectors)] = vectors.imag.T
+        return packed
+
+    def unpack(self, packed: Float[Tensor, "n 8"], count: int) -> Shaped[Tensor, "b n"]:
+        """The first `count` vectors of a packed block."""
+        if self.data.is_complex():
+            return torch.complex(packed[:, :count].T.contiguous(), packed[:, 4 : 4 + count].T.contiguous())
+        return packed[:, :count].T.contiguous()
+
+    def times(self, vectors: Shaped[Tensor, "b n"]) -> Shaped[Tensor, "b n"]:
+        """`L v` for each of many vectors."""
+        parts = []
+        for some in vectors.split(self.block):
+            packed = self.pack(some)
+            parts.append(self.unpack(self.combine(packed, torch.zeros_like(packed), 0.0, 1.0, 0.0), len(some)))
+        return torch.cat(parts)
+
+
+def sparse_laplacian(pairs: Pairs, operator: Operator) -> SparseHermitian:
+    """The Laplacian of one graph; real where the operator is.
+
+    >>> from magnetite.linalg.pairs import pair_edges
+    >>> pairs = pair_edges(torch.tensor([[0, 1], [1, 2]]), torch.tensor([0, 2]), torch.tensor([3]), None)
+    >>> sparse_laplacian(pairs, Operator(0, normalised=False)).to_scipy().toarray().tolist()
+    [[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]]
+    """
+    count = int(pairs.count[0])
+    entries, weights = operator.entries(pairs)
+    entries = entries[:count].real.contiguous() if operator.real else entries[:count]
+    return _assemble(pairs, entries, weights[:count], operator)
+
+
+def gauged_laplacian(pairs: Pairs, operator: Operator) -> tuple[SparseHermitian, Shaped[Tensor, " n"] | None]:
+    """The Laplacian of one graph as `L = S M Sᴴ` with real `M` and the diagonal of `S`, where its phases gauge away.
+
+    Otherwise, or where it is real already, `L` itself and None.
+    """
+    from magnetite.kernels.pairs import gauge
+
+    if operator.real:
+        return sparse_laplacian(pairs, operator), None
+    n, count = int(pairs.sizes[0]), int(pairs.count[0])
+    entries, weights = (part[:count] for part in operator.entries(pairs))
+    turn = np.empty(n, np.complex128)
+    links, queue, known = np.empty((2, 2 * count), np.int64), np.empty(n, np.int64), np.empty(n, np.bool_)
+    arrays = pairs.low[:count].numpy(), pairs.high[:count].numpy(), entries.numpy()
+    if not gauge(*arrays, 0, count, n, np.empty(n + 2, np.int64), links[0], links[1], queue, known, turn):
+        return _assemble(pairs, entries, weights, operator), None
+    return _assemble(pairs, entries.abs(), weights, operator), torch.from_numpy(turn)
+
+
+def _assemble(pairs: Pairs, entries: Tensor, weights: Tensor, operator: Operator) -> SparseHermitian:
+    from magnetite.kernels.sparse import fill_rows, row_starts
+
+    n, count = int(pairs.sizes[0]), int(pairs.count[0])
+    low, high = pairs.low[:count].numpy(), pairs.high[:count].numpy()
+    diagonal, scale = scaled_degrees(low, high, weights.numpy(), n, operator)
+    start = np.empty(n + 1, np.int64)
+    row_starts(low, high, n, start)
+    columns, data = np.empty(start[-1], np.int32), np.empty(start[-1], entries.numpy().dtype)
+    fill_rows(low, high, entries.numpy(), diagonal, scale, start, np.empty(n, np.int64), columns, data)
+    top = 2.0 if operator.normalised else float(np.add.reduceat(np.abs(data), start[:-1]).max())
+    return SparseHermitian(torch.from_numpy(start), torch.from_numpy(columns), torch.from_numpy(data), top)
+
+
+def scaled_degrees(
+    low: np.ndarray, high: np.ndarray, weights: np.ndarray, n: int, operator: Operator
+) -> tuple[np.ndarray, np.ndarray]:
+    """The diagonal of `D` or `I`, and the factors `D^{-1/2}` or 1 of rows and columns."""
+    from magnetite.kernels.dense import scale_rows
+
+    diagonal, scale = np.empty(n), np.empty(n)
+    scale_rows(low, high, weights, 0, low.size, n, operator.normalised, operator.rule.isolated, diagonal, scale)
+    return diagonal, scale
+
+
+def inner(some: Shaped[Tensor, "f n"], others: Shaped[Tensor, "g n"]) -> Shaped[Tensor, "f g"]:
+    """`⟨others_j, some_i⟩ = Σ conj(others_j) some_i` of long vectors, on all cores.
+
+    The parts are the same however many cores add them up, and so are the bits of the sum.
+
+    >>> inner(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
+    [[11.0, 2.0]]
+    """
+    parts = on_cores(lambda part: some[:, part] @ others[:, part].mH, _parts(some.shape[1]))
+    return torch.stack(parts).sum(0)
+
+
+def mix(weights: Shaped[Tensor, "f g"], vectors: Shaped[Tensor, "g n"]) -> Shaped[Tensor, "f n"]:
+    """`weights @ vectors` for long vectors, on all cores.
+
+    >>> mix(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
+    [[3.0, 6.0]]
+    """
+    result = vectors.new_empty((len(weights), vectors.shape[1]))
+
+    def run(part: slice) -> None:
+        torch.mm(weights, vectors[:, part], out=result[:, part])
+
+    on_cores(run, _parts(vectors.shape[1]))
+    return result
+
+
+def _parts(size: int) -> list[slice]:
+    return [slice(first, min(first + ROWS_A_PART, size)) for first in range(0, size, ROWS_A_PART)]
