@@ -5,6 +5,7 @@ import pytest
 from hypothesis import settings
 
 import magnetite as mt
+from magnetite.encodings import solve
 
 settings.register_profile("magnetite", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("magnetite")
@@ -46,6 +47,12 @@ def odd_digraphs(seed: int, count: int, low: int = 1, high: int = 30, weighted: 
     drawn = [odd_digraph(rng, size) for size in sizes]
     weights = [weight for _, weight in drawn] if weighted else None
     return mt.Digraphs.from_edges([edges for edges, _ in drawn], sizes, weights)
+
+
+@pytest.fixture
+def dense_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Switch the CPU's engine off: small graphs go to LAPACK's drivers in dense batches."""
+    monkeypatch.setattr(solve, "ENGINE_UP_TO", 0)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import torch
 from hypothesis import given
 
 import magnetite as mt
+from magnetite.encodings import solve
 from magnetite.linalg import eigen
 from magnetite.linalg.laplacian import laplacian, magnetic_laplacian
 from magnetite.testing import assert_permutation_equivariant, digraphs
@@ -40,12 +41,13 @@ def test_permutation_equivariance(graphs):
         assert_permutation_equivariant(encoding, graphs, tolerance=1e-5)
 
 
-def test_drivers_threads_and_dtypes_agree_where_the_spectrum_is_simple(odd, monkeypatch):
+def test_engine_drivers_and_dtypes_agree_where_the_spectrum_is_simple(odd, monkeypatch):
     encoding = mt.MagneticLaplacian(k=8, dtype=torch.float64)
     expected = encoding(odd)
     fixed = expected.determined()[odd.node_graph]
     assert fixed.double().mean() > 0.3
     results = [mt.MagneticLaplacian(k=8, dtype=torch.float32)(odd)]
+    monkeypatch.setattr(solve, "ENGINE_UP_TO", 0)
     for driver in eigen.DRIVERS:
         monkeypatch.setattr(eigen, "DRIVERS", (driver,))
         results.append(encoding(odd))
@@ -70,10 +72,10 @@ def test_bits_do_not_depend_on_threads_or_runs(odd):
             assert torch.equal(tensor, other.tensors()[name]), name
 
 
-def test_q_zero_is_the_combinatorial_laplacian_solved_as_a_real_problem(odd, monkeypatch):
+def test_q_zero_is_the_combinatorial_laplacian_solved_as_a_real_problem(odd, monkeypatch, dense_only):
     seen = []
-    solve = eigen.DRIVERS[0]
-    monkeypatch.setattr(eigen, "DRIVERS", (lambda m, k: seen.append(m.dtype) or solve(m, k), *eigen.DRIVERS[1:]))
+    first = eigen.DRIVERS[0]
+    monkeypatch.setattr(eigen, "DRIVERS", (lambda m, k: seen.append(m.dtype) or first(m, k), *eigen.DRIVERS[1:]))
     magnetic, real = mt.MagneticLaplacian(k=5, q=0)(odd), mt.Laplacian(k=5)(odd)
     assert set(seen) == {torch.float64}
     assert torch.equal(magnetic.vectors.real, real.vectors)
@@ -125,13 +127,13 @@ def test_projectors_are_the_same_in_every_basis():
         torch.testing.assert_close(projector @ projector, projector)
 
 
-def test_large_graphs_beside_small_ones(monkeypatch):
+def test_large_graphs_beside_small_ones(monkeypatch, dense_only):
     from magnetite.encodings import chunks
 
     graphs = odd_digraphs(seed=5, count=30, high=12)
     expected = mt.MagneticLaplacian(k=3)(graphs)
     monkeypatch.setattr(chunks, "ONE_THREAD_BELOW", 6)
-    monkeypatch.setattr(chunks, "CHUNK_BYTES", 1)
+    monkeypatch.setitem(chunks.CHUNK_BYTES, "cpu", 1)
     result = mt.MagneticLaplacian(k=3)(graphs)
     torch.testing.assert_close(result.values, expected.values)
     assert torch.equal(result.mask, expected.mask)

@@ -33,7 +33,7 @@ def test_what_one_driver_gets_wrong_the_next_one_solves(matrices, monkeypatch):
     assert max(residual.max(), unitarity.max()) < 1e-12
 
 
-def test_the_error_names_the_graph(monkeypatch, odd):
+def test_the_error_names_the_graph(monkeypatch, odd, dense_only):
     monkeypatch.setattr(eigen, "DRIVERS", (broken,))
     with pytest.raises(SolverFailure, match=r"graph \d+ \(\d+ nodes\)"):
         mt.MagneticLaplacian(k=4)(odd)

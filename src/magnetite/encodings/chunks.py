@@ -12,8 +12,8 @@ from magnetite.linalg.eigen import SolverFailure
 from magnetite.linalg.laplacian import dense_adjacency
 from magnetite.linalg.threads import in_pool
 
-CHUNK_BYTES = 4 * 2**20
-"""Size of the adjacency matrices of one chunk: a few chunks at work stay in the processor's cache."""
+CHUNK_BYTES = {"cpu": 4 * 2**20, "cuda": 512 * 2**20}
+"""Size of the adjacency matrices of one chunk: a few stay in a processor's cache; one of them fills a GPU."""
 
 ONE_THREAD_BELOW = 512
 """Matrices up to this size are solved by one thread each; larger ones by all threads, one after the other."""
@@ -27,15 +27,17 @@ class Chunk:
     adjacency: Float[Tensor, "g n n"]
 
 
-def for_each_chunk(graphs: Digraphs, work: Callable[[Chunk], None]) -> None:
+def for_each_chunk(graphs: Digraphs, work: Callable[[Chunk], None], ids: Int[Tensor, " some"] | None = None) -> None:
     """Call `work` on chunks of graphs of equal size, in parallel on the CPU; `work` writes its own rows of the result.
 
+    `ids` are the graphs to work on, all if left out.
     Small matrices are solved by single-threaded BLAS inside a pool, so that the bits do not depend on the number of
     threads (`torch.set_num_threads`).
     """
     order = torch.argsort(graphs.sizes, stable=True)
+    order = order if ids is None else order[torch.isin(order, ids)]
     arranged = graphs.select(order)
-    spans = list(_spans(arranged.sizes))
+    spans = list(_spans(arranged.sizes, CHUNK_BYTES.get(graphs.device.type, CHUNK_BYTES["cuda"])))
 
     def run(span: tuple[int, int]) -> None:
         chunk = _dense(arranged.select(slice(*span)), order[slice(*span)])
@@ -53,12 +55,12 @@ def for_each_chunk(graphs: Digraphs, work: Callable[[Chunk], None]) -> None:
         run(span)
 
 
-def _spans(sizes: Int[Tensor, " b"]) -> Iterator[tuple[int, int]]:
+def _spans(sizes: Int[Tensor, " b"], limit: int) -> Iterator[tuple[int, int]]:
     """Half-open ranges of sorted sizes, each of one size and within the byte limit."""
     values, counts = torch.unique_consecutive(sizes, return_counts=True)
     begin = 0
     for size, count in zip(values.tolist(), counts.tolist(), strict=True):
-        step = max(1, CHUNK_BYTES // (8 * size * size))
+        step = max(1, limit // (8 * size * size))
         for offset in range(0, count, step):
             yield begin + offset, begin + min(offset + step, count)
         begin += count

@@ -76,13 +76,12 @@ def _by_dense_batches(
     k, dtype = result.values.shape[1], result.vectors.dtype
 
     def work(chunk: Chunk) -> None:
-        place = ids[chunk.ids]
         values, vectors = lowest_eigenpairs(operator.dense(chunk.adjacency), k)
-        vectors, anchored = normalise(vectors, None if roots is None else roots[place])
+        vectors, anchored = normalise(vectors, None if roots is None else roots[chunk.ids])
         kept = values.shape[1]
-        result.values[place, :kept] = values.clamp(min=0).to(result.values)
-        result.vectors[ragged_rows(graphs.node_ptr, place), :kept] = vectors.flatten(0, 1).to(dtype)
-        result.group[place, :kept] = equal_groups(values, torch.ones_like(values, dtype=torch.bool))
-        result.anchored[place, :kept] = anchored
+        result.values[chunk.ids, :kept] = values.clamp(min=0).to(result.values)
+        result.vectors[ragged_rows(graphs.node_ptr, chunk.ids), :kept] = vectors.flatten(0, 1).to(dtype)
+        result.group[chunk.ids, :kept] = equal_groups(values, torch.ones_like(values, dtype=torch.bool))
+        result.anchored[chunk.ids, :kept] = anchored
 
-    for_each_chunk(graphs.select(ids), work)
+    for_each_chunk(graphs, work, ids)
