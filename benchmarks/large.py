@@ -1,10 +1,10 @@
 """One graph of a million nodes, and Debian's packages: 16 eigenpairs against ARPACK, and PageRank, in one process.
 
-    python benchmarks/large.py [--graphs random debian] [--nodes 1000000] [--limit 900] [--out results/benchmark-large.json]
+    python benchmarks/large.py [--graphs random debian] [--nodes 1000000] [--limit 900] [--out FILE]
 
 ARPACK gets the same matrix, the same tolerance and the end of the spectrum it likes best (the largest eigenvalues of
 `2I − L`); after `--limit` seconds it is stopped and the time so far stands as a lower bound. Debian's graph comes from
-`apt-cache dumpavail`: an edge from a package to each one it depends on, from a virtual package to each that provides it.
+`apt-cache dumpavail`: an edge from a package to each it depends on, from a virtual package to each that provides it.
 """
 
 import argparse
