@@ -1,7 +1,7 @@
 """The k lowest eigenpairs of a large sparse Hermitian matrix: block Krylov subspaces of a Chebyshev filter."""
 
 from collections.abc import Callable
-from math import acosh
+from math import acosh, ceil, log
 
 import torch
 from jaxtyping import Float, Shaped
@@ -30,6 +30,9 @@ DEGREES = (8, 24, 40, 40, 80, 160)
 
 GAIN = 1e6
 """A filter lifts no pair that is still open by more than this: a block must not collapse to its lowest vector."""
+
+CAUTION = 2
+"""How many times the degree that would suffice at the last cycle's rate is taken."""
 
 CANCELLED = 1e-2
 """Length of the rest of a unit vector below which it is made orthogonal once more."""
@@ -79,7 +82,7 @@ class _Subspace:
         self.basis = torch.empty((k + SPARE + self.steps * matrix.block, matrix.size), dtype=matrix.data.dtype)
         self.vectors = self.basis.new_empty((0, matrix.size))
         self.values = self.residuals = torch.empty(0, dtype=torch.float64)
-        self.turn = 0
+        self.turn, self.degree, self.worst = 0, DEGREES[0], matrix.top
 
     @property
     def found(self) -> int:
@@ -90,6 +93,7 @@ class _Subspace:
     def cycle(self) -> None:
         """Build a Krylov space beside the pairs that are found, then choose the best vectors in it and the old ones."""
         found = self.found
+        self._plan()
         self.basis[:found] = self.vectors[:found]
         size, block = found, self._first_block()
         for _ in range(self.steps):
@@ -102,6 +106,15 @@ class _Subspace:
         self.basis[size : size + len(old)] = old
         self._rayleigh_ritz(size + len(old))
         self.turn += 1
+
+    def _plan(self) -> None:
+        """The degree of the next filters: as planned, or what the last cycle's progress says is enough."""
+        planned = DEGREES[min(self.turn, len(DEGREES) - 1)]
+        worst = float(self.residuals[: self.k].max()) if self.turn else self.worst
+        if self.turn > 1 and self.wanted < worst < self.worst:
+            needed = self.degree * log(worst / self.wanted) / log(self.worst / worst)
+            planned = min(planned, max(DEGREES[0], ceil(CAUTION * needed)))
+        self.degree, self.worst = planned, worst
 
     def _first_block(self) -> Tensor:
         """Mixtures of the pairs that are still open, and some noise for what was missed."""
@@ -127,7 +140,7 @@ class _Subspace:
             return acosh(max((centre - value) / half, 1 + 1e-9))
 
         found = min(self.found, self.k - 1)
-        degree = max(1, min(DEGREES[min(self.turn, len(DEGREES) - 1)], int(acosh(GAIN) / rate(found))))
+        degree = max(1, min(self.degree, int(acosh(GAIN) / rate(found))))
         pause = max(1, int(acosh(GAIN) / rate(0)))
         known = self.vectors[:found]
         before = self.matrix.pack(_without(block, known))
