@@ -121,9 +121,14 @@ class _Subspace:
         noise = self._noise(self.matrix.block, self.matrix.size)
         if not self.turn:
             return noise
-        open_vectors = self.vectors[self.found :]
-        mixture = mix(self._noise(self.matrix.block, len(open_vectors)), open_vectors)
-        return mixture + noise * (0.1 * torch.linalg.vector_norm(mixture) / torch.linalg.vector_norm(noise))
+        found = self.found
+        mixture = mix(self._noise(len(noise), len(self.vectors) - found), self.vectors[found:])
+        block = mixture + noise * (0.1 * torch.linalg.vector_norm(mixture) / torch.linalg.vector_norm(noise))
+        # The last few open pairs are best served by starting from their own vectors.
+        few = self.vectors[found : self.k]
+        if len(few) < len(block):
+            block[: len(few)] = few
+        return block
 
     def _noise(self, *shape: int) -> Tensor:
         return torch.randn(shape, dtype=self.basis.dtype, generator=self.random)
