@@ -137,6 +137,46 @@ def verified(count: int, low: int, high: int, rng: np.random.Generator) -> int:
     return int((~lowest_of_graphs(*parts, Operator(mt.Relative(0.25)), K).passed).sum())
 
 
+def figure(seed: int, out: Path) -> dict:
+    """The paper's runtime figure: milliseconds a graph over n, dense and sparse, real and complex."""
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    from magnetite.linalg.eigen_cpu import lowest_of_graphs
+    from magnetite.linalg.large import lowest_of_large
+    from magnetite.linalg.operators import Operator
+
+    matplotlib.use("Agg")
+    curves: dict[str, dict[int, float]] = {}
+    for name, operator in (("complex", Operator(mt.Relative(0.25))), ("real", Operator(0))):
+        for size in (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 16384):
+            count = max(2, min(400, 20_000 // size))
+            edges = [torch.from_numpy(edge) for edge, _ in _sparse_graphs(count, size, seed)]
+            calls = {}
+            if size <= 1024:
+                graphs = mt.Digraphs.from_edges(edges, [size] * count)
+                parts = graphs.edges, graphs.edge_ptr, graphs.sizes, None
+                calls[f"dense, {name}"] = lambda parts=parts, o=operator: lowest_of_graphs(*parts, o, K)
+            if size >= 2048:
+                calls[f"sparse, {name}"] = lambda e=edges, n=size, o=operator: [
+                    lowest_of_large(x, n, None, o, K) for x in e
+                ]
+            for curve, seconds in fastest(calls, 1).items():
+                curves.setdefault(curve, {})[size] = 1e3 * seconds / count
+    for curve, points in curves.items():
+        plt.loglog(list(points), list(points.values()), marker="o", label=curve)
+    plt.xlabel("nodes")
+    plt.ylabel("milliseconds a graph")
+    plt.legend()
+    plt.savefig(out, dpi=150, bbox_inches="tight")
+    return curves
+
+
+def _sparse_graphs(count: int, size: int, seed: int) -> list[tuple[np.ndarray, int]]:
+    rng = np.random.default_rng(seed)
+    return [(rng.integers(0, size, (2, 2 * size)), size) for _ in range(count)]
+
+
 def main() -> None:
     """Run, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -157,6 +197,8 @@ def main() -> None:
             result["ranges"][name] = found
             print(name, json.dumps(found))
     options.out.parent.mkdir(parents=True, exist_ok=True)
+    if options.figure:
+        result["milliseconds_over_n"] = figure(options.seed, options.out.with_suffix(".png"))
     options.out.write_text(json.dumps(result, indent=1) + "\n")
     print(f"wrote {options.out}", file=sys.stderr)
 

@@ -35,6 +35,7 @@ def test_what_one_driver_gets_wrong_the_next_one_solves(matrices, monkeypatch):
 
 def test_the_error_names_the_graph(monkeypatch, odd, dense_only):
     monkeypatch.setattr(eigen, "DRIVERS", (broken,))
+    monkeypatch.setattr("magnetite.encodings.solve.ENGINE_UP_TO", 0)
     with pytest.raises(SolverFailure, match=r"graph \d+ \(\d+ nodes\)"):
         mt.MagneticLaplacian(k=4)(odd)
 

@@ -30,7 +30,7 @@ class _NoAlias(Compiler):
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile without the interpreter lock; sums may be reordered, but NaN and infinity keep their meaning."""
-    compiled = njit(
+    compiled: Any = njit(
         nogil=True,
         cache=True,
         error_model="numpy",
@@ -43,7 +43,7 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @intrinsic
-def prefetch_row(_context, array, row):
+def _prefetch_row(_context, array, row):
     """Ask the memory for the first line of `array[row]` without waiting for it."""
 
     def generate(context, builder, signature, arguments):
@@ -61,3 +61,7 @@ def prefetch_row(_context, array, row):
         return context.get_dummy_value()
 
     return types.void(array, row), generate
+
+
+prefetch_row: Any = _prefetch_row
+"""`prefetch_row(array, row)` in a kernel: numba passes the context."""

@@ -64,55 +64,55 @@ def _update_and_multiply_real(ar, vr, wr, xr, pr, size):
 
 @kernel
 def tridiagonalise(ar, ai, n, real, d, e, fr, fi, tau, work):
-    """Diagonal `d`, moduli `e` and unit phases `f` of the off-diagonal `T[l−1, l]`; row `l` of `A` becomes `v_l`."""
+    """Diagonal `d`, moduli `e` and phases `f` of the off-diagonal `T[row−1, row]`; each row of `A` becomes its `v`."""
     vr, vi, wr, wi = work[0], work[1], work[2], work[3]
     xr, xi, pr, pi = work[4], work[5], work[6], work[7]
     work[:6, :] = 0.0
     e[0], tau[0] = 0.0, 0.0
-    for l in range(n - 1, 0, -1):
-        vrl, vil, wrl, wil = vr[l], vi[l], wr[l], wi[l]
-        for j in range(l + 1):
-            ar[l, j] += -vrl * wr[j] - vil * wi[j] - wrl * vr[j] - wil * vi[j]
-            ai[l, j] += -vil * wr[j] + vrl * wi[j] - wil * vr[j] + wrl * vi[j]
-        d[l] = ar[l, l]
+    for row in range(n - 1, 0, -1):
+        vrl, vil, wrl, wil = vr[row], vi[row], wr[row], wi[row]
+        for j in range(row + 1):
+            ar[row, j] += -vrl * wr[j] - vil * wi[j] - wrl * vr[j] - wil * vi[j]
+            ai[row, j] += -vil * wr[j] + vrl * wi[j] - wil * vr[j] + wrl * vi[j]
+        d[row] = ar[row, row]
         below = 0.0
-        for j in range(l - 1):
-            below += ar[l, j] * ar[l, j] + ai[l, j] * ai[l, j]
+        for j in range(row - 1):
+            below += ar[row, j] * ar[row, j] + ai[row, j] * ai[row, j]
         # What rounding left of a zero is no vector to reflect by; the matrix is scaled to norm 1.
         below = 0.0 if below < NOTHING else below
-        leadr, leadi = ar[l, l - 1], -ai[l, l - 1]
+        leadr, leadi = ar[row, row - 1], -ai[row, row - 1]
         modulus = sqrt(leadr * leadr + leadi * leadi)
         norm = sqrt(below + modulus * modulus)
         cr, ci = 1.0, 0.0
         if modulus > 0:
             cr, ci = leadr / modulus, leadi / modulus
-        e[l] = norm
+        e[row] = norm
         reflect = below > 0
         t = 1.0 / (norm * (norm + modulus)) if reflect else 0.0
-        tau[l] = t
+        tau[row] = t
         sign = -1.0 if reflect else 1.0
-        fr[l], fi[l] = sign * cr, sign * ci
-        for j in range(l):
-            xr[j] = ar[l, j] if reflect else 0.0
-            xi[j] = -ai[l, j] if reflect else 0.0
+        fr[row], fi[row] = sign * cr, sign * ci
+        for j in range(row):
+            xr[j] = ar[row, j] if reflect else 0.0
+            xi[j] = -ai[row, j] if reflect else 0.0
             pr[j] = 0.0
             pi[j] = 0.0
         if reflect:
-            xr[l - 1] += cr * norm
-            xi[l - 1] += ci * norm
-        # Behind the leading block of l rows the vectors are zero, so that the padded loops may read there.
-        xr[l], xi[l], vr[l], vi[l], wr[l], wi[l] = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            xr[row - 1] += cr * norm
+            xi[row - 1] += ci * norm
+        # Behind the leading block of `row` rows the vectors are zero, so that the padded loops may read there.
+        xr[row], xi[row], vr[row], vi[row], wr[row], wi[row] = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         if real:
-            _update_and_multiply_real(ar, vr, wr, xr, pr, l)
+            _update_and_multiply_real(ar, vr, wr, xr, pr, row)
         else:
-            _update_and_multiply(ar, ai, vr, vi, wr, wi, xr, xi, pr, pi, l)
+            _update_and_multiply(ar, ai, vr, vi, wr, wi, xr, xi, pr, pi, row)
         half = 0.0
-        for j in range(l):
+        for j in range(row):
             half += xr[j] * pr[j] + xi[j] * pi[j]
         half *= 0.5 * t * t
-        for j in range(l):
-            ar[l, j] = xr[j]
-            ai[l, j] = xi[j]
+        for j in range(row):
+            ar[row, j] = xr[j]
+            ai[row, j] = xi[j]
             vr[j] = xr[j]
             vi[j] = xi[j]
             wr[j] = t * pr[j] - half * xr[j]
@@ -130,22 +130,22 @@ def back_transform(ar, ai, n, width, fr, fi, tau, zr, zi, sr, si):
         for j in range(width):
             zi[i, j] = ci * zr[i, j]
             zr[i, j] = cr * zr[i, j]
-    for l in range(1, n):
-        if tau[l] == 0.0:
+    for row in range(1, n):
+        if tau[row] == 0.0:
             continue
         for j in range(width):
             sr[j] = 0.0
             si[j] = 0.0
-        for i in range(l):
-            a, b = ar[l, i], ai[l, i]
+        for i in range(row):
+            a, b = ar[row, i], ai[row, i]
             for j in range(width):
                 sr[j] += a * zr[i, j] + b * zi[i, j]
                 si[j] += a * zi[i, j] - b * zr[i, j]
         for j in range(width):
-            sr[j] *= tau[l]
-            si[j] *= tau[l]
-        for i in range(l):
-            a, b = ar[l, i], ai[l, i]
+            sr[j] *= tau[row]
+            si[j] *= tau[row]
+        for i in range(row):
+            a, b = ar[row, i], ai[row, i]
             for j in range(width):
                 zr[i, j] -= a * sr[j] - b * si[j]
                 zi[i, j] -= a * si[j] + b * sr[j]

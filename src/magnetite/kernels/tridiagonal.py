@@ -132,7 +132,7 @@ def _substitute(n, u0, u1, u2, z, a, b):
 
 @kernel
 def _orthonormalise(n, kept, z, s):
-    """Modified Gram–Schmidt over the columns, from the left; True where one lost most of its length, and so accuracy."""
+    """Modified Gram–Schmidt over the columns, from the left; True where one lost most of its length."""
     width = s.size
     s[:] = 0.0
     for i in range(n):
@@ -174,7 +174,7 @@ def inverse_iterate(d, e, n, kept, values, z, factors, lanes):
     floor = EPSILON * max(size, EPSILON)
     u0, u1, u2, multiplier, swapped = factors[0], factors[1], factors[2], factors[3], factors[4]
     a, b, shift = lanes[0], lanes[1], lanes[2]
-    # A little below the eigenvalue, all directions of a cluster grow alike; at it, one of them would outgrow the others.
+    # A little below the eigenvalue, all directions of a cluster grow alike; at it, one would outgrow the others.
     for j in range(values.size):
         shift[j] = values[j] - 16 * EPSILON * size
     _factorise(d, e, n, floor, shift, u0, u1, u2, multiplier, swapped, a, b)

@@ -92,7 +92,7 @@ def _solve(
         values, vectors, anchored, residual, unitarity,
     )  # fmt: skip
     passed = (residual < TOLERANCE) & (unitarity < TOLERANCE)
-    return tuple(torch.from_numpy(array) for array in (values, vectors, anchored, passed))
+    return (*map(torch.from_numpy, (values, vectors, anchored)), torch.from_numpy(passed))  # pyright: ignore[reportReturnType]
 
 
 def _spans(sizes: Int[Tensor, " b"], workers: int) -> Iterator[slice]:

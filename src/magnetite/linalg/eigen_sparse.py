@@ -1,7 +1,7 @@
 """The k lowest eigenpairs of a large sparse Hermitian matrix: block Krylov subspaces of a Chebyshev filter."""
 
 from collections.abc import Callable
-from math import acosh
+from math import acosh, ceil, log
 
 import torch
 from jaxtyping import Float, Shaped
@@ -19,17 +19,20 @@ def tolerance_for(size: int) -> float:
     return 1e-10 if size <= 100_000 else SPARSE_TOLERANCE
 
 
-STEPS = 24
-"""Blocks that a cycle adds to the subspace."""
+STEPS = 16
+"""Blocks that a cycle adds to the subspace, or more where twice the wanted vectors would not fit."""
 
 SPARE = 8
 """Vectors kept from cycle to cycle beyond the wanted ones."""
 
-DEGREES = (8, 24, 48, 96, 192)
-"""Degree of the filter in the cycles after the first; the last one stays."""
+DEGREES = (8, 24, 40, 40, 80, 160)
+"""Degree of the filter in the first cycles; the last one stays."""
 
 GAIN = 1e6
 """A filter lifts no pair that is still open by more than this: a block must not collapse to its lowest vector."""
+
+CAUTION = 2
+"""How many times the degree that would suffice at the last cycle's rate is taken."""
 
 CANCELLED = 1e-2
 """Length of the rest of a unit vector below which it is made orthogonal once more."""
@@ -75,10 +78,11 @@ class _Subspace:
     def __init__(self, matrix: SparseHermitian, k: int, wanted: float, seed: int):
         self.matrix, self.k, self.wanted = matrix, k, wanted
         self.random = torch.Generator().manual_seed(seed)
-        self.basis = torch.empty((k + SPARE + STEPS * matrix.block, matrix.size), dtype=matrix.data.dtype)
+        self.steps = max(STEPS, -(-(2 * k + SPARE) // matrix.block))
+        self.basis = torch.empty((k + SPARE + self.steps * matrix.block, matrix.size), dtype=matrix.data.dtype)
         self.vectors = self.basis.new_empty((0, matrix.size))
         self.values = self.residuals = torch.empty(0, dtype=torch.float64)
-        self.turn = 0
+        self.turn, self.degree, self.worst = 0, DEGREES[0], matrix.top
 
     @property
     def found(self) -> int:
@@ -89,9 +93,10 @@ class _Subspace:
     def cycle(self) -> None:
         """Build a Krylov space beside the pairs that are found, then choose the best vectors in it and the old ones."""
         found = self.found
+        self._plan()
         self.basis[:found] = self.vectors[:found]
         size, block = found, self._first_block()
-        for _ in range(STEPS):
+        for _ in range(self.steps):
             block = self._orthonormal(self._filter(block), size)
             if not len(block):
                 break
@@ -102,30 +107,45 @@ class _Subspace:
         self._rayleigh_ritz(size + len(old))
         self.turn += 1
 
+    def _plan(self) -> None:
+        """The degree of the next filters: as planned, or what the last cycle's progress says is enough."""
+        planned = DEGREES[min(self.turn, len(DEGREES) - 1)]
+        worst = float(self.residuals[: self.k].max()) if self.turn else self.worst
+        if self.turn > 1 and self.wanted < worst < self.worst:
+            needed = self.degree * log(worst / self.wanted) / log(self.worst / worst)
+            planned = min(planned, max(DEGREES[0], ceil(CAUTION * needed)))
+        self.degree, self.worst = planned, worst
+
     def _first_block(self) -> Tensor:
         """Mixtures of the pairs that are still open, and some noise for what was missed."""
         noise = self._noise(self.matrix.block, self.matrix.size)
         if not self.turn:
             return noise
-        open_vectors = self.vectors[self.found :]
-        mixture = mix(self._noise(self.matrix.block, len(open_vectors)), open_vectors)
-        return mixture + noise * (0.1 * torch.linalg.vector_norm(mixture) / torch.linalg.vector_norm(noise))
+        found = self.found
+        mixture = mix(self._noise(len(noise), len(self.vectors) - found), self.vectors[found:])
+        block = mixture + noise * (0.1 * torch.linalg.vector_norm(mixture) / torch.linalg.vector_norm(noise))
+        # The last few open pairs are best served by starting from their own vectors.
+        few = self.vectors[found : self.k]
+        if len(few) < len(block):
+            block[: len(few)] = few
+        return block
 
     def _noise(self, *shape: int) -> Tensor:
         return torch.randn(shape, dtype=self.basis.dtype, generator=self.random)
 
     def _filter(self, block: Tensor) -> Tensor:
         """`ρ(L) X`: the found vectors are projected out now and then, before rounding lets them grow back."""
-        if not self.turn:
-            return self.matrix.times(block)
-        low, high = float(self.values[self.k]), self.matrix.top
+        high = self.matrix.top
+        # Not the first value above the wanted ones: too close to them for the filter to tell them apart.
+        low = float(self.values[min(self.k + SPARE, len(self.values) - 1)]) if self.turn else high / 2
         centre, half = (high + low) / 2, (high - low) / 2
 
         def rate(pair: int) -> float:
-            return acosh(max((centre - float(self.values[pair])) / half, 1 + 1e-9))
+            value = float(self.values[pair]) if self.turn else 0.0
+            return acosh(max((centre - value) / half, 1 + 1e-9))
 
         found = min(self.found, self.k - 1)
-        degree = max(1, min(DEGREES[min(self.turn, len(DEGREES)) - 1], int(acosh(GAIN) / rate(found))))
+        degree = max(1, min(self.degree, int(acosh(GAIN) / rate(found))))
         pause = max(1, int(acosh(GAIN) / rate(0)))
         known = self.vectors[:found]
         before = self.matrix.pack(_without(block, known))
@@ -145,8 +165,8 @@ class _Subspace:
         block = _without(block / lengths, self.basis[:size])
         # What is left of a vector after most of it cancelled is not yet orthogonal.
         if len(block) and float(torch.linalg.vector_norm(block, dim=1).min()) < CANCELLED:
-            block = _without(_gram_schmidt(block), self.basis[:size])
-        return _gram_schmidt(block)
+            block = _without(_orthonormalise(block), self.basis[:size])
+        return _orthonormalise(block)
 
     def _rayleigh_ritz(self, size: int) -> None:
         basis = self.basis[:size]
@@ -164,15 +184,14 @@ def _without(block: Shaped[Tensor, "b n"], known: Shaped[Tensor, "f n"]) -> Shap
     return block - mix(inner(block, known), known) if len(known) else block
 
 
-def _gram_schmidt(block: Shaped[Tensor, "b n"]) -> Shaped[Tensor, "left n"]:
-    """The vectors made orthonormal one after the other, twice; those that are nothing but rounding are left out."""
+def _orthonormalise(block: Shaped[Tensor, "b n"]) -> Shaped[Tensor, "left n"]:
+    """An orthonormal basis of the vectors' span, by the eigenvectors of their Gram matrix, twice.
+
+    The vectors are parts of unit vectors: what is shorter than 1e-12 is rounding, and left out.
+    """
     for _ in range(2):
-        rows: list[Tensor] = []
-        for row in block:
-            for other in rows:
-                row = row - torch.vdot(other, row) * other
-            length = torch.linalg.vector_norm(row)
-            if length > 1e-12:
-                rows.append(row / length)
-        block = torch.stack(rows) if rows else block[:0]
+        if len(block):
+            squares, turn = torch.linalg.eigh(inner(block, block))
+            whole = squares > (1e-14 * squares[-1]).clamp(min=1e-24)
+            block = mix((turn[:, whole] * squares[whole].rsqrt()).mH.contiguous(), block)
     return block

@@ -27,12 +27,14 @@ def top_walks(
     restart: float | None,
     reverse: bool = True,
     top: int = 64,
-    tolerance: float = 1e-4,
+    tolerance: float = 1e-3,
+    starts: int | None = None,
 ) -> TopWalks:
     """`[Π(R), R^k, …, R, T, …, T^k, Π(T)]` of the `top` landing nodes of each start node, by sparse steps and pushes.
 
     Every probability is at most the exact one and falls short of it by no more than `lost` of its start node and
     feature; with `tolerance = 0` and no `restart` all are exact. A core needs memory for a few vectors of n numbers.
+    `starts` limits the start nodes to the first so many.
 
     >>> walks = top_walks(torch.tensor([[0, 1], [1, 2]]), 3, None, steps=1, restart=None, top=2)
     >>> walks.landing.tolist(), walks.values[1].tolist()
@@ -43,19 +45,20 @@ def top_walks(
     directions = 2 if reverse else 1
     start, columns, probability = _transitions(edges, size, weights, directions)
     before, after, width = _places(steps, restart is not None, directions)
-    landing = np.empty((size, top), np.int64)
-    values = np.empty((size, top, width), np.float32)
-    lost = np.zeros((size, width))
-    step = max(1, min(4096, -(-size // (8 * cores()))))
+    count = size if starts is None else min(starts, size)
+    landing = np.empty((count, top), np.int64)
+    values = np.empty((count, top, width), np.float32)
+    lost = np.zeros((count, width))
+    step = max(1, min(16384, -(-count // (8 * cores()))))
 
     def run(first: int) -> None:
-        rows = slice(first, min(first + step, size))
+        rows = slice(first, min(first + step, count))
         encode_nodes(
             start, columns, probability, first, rows.stop, steps, -1.0 if restart is None else restart, tolerance,
             before, after, landing[rows], values[rows], lost[rows],
         )  # fmt: skip
 
-    on_cores(run, range(0, size, step))
+    on_cores(run, range(0, count, step))
     return TopWalks(torch.from_numpy(landing), torch.from_numpy(values), torch.from_numpy(lost))
 
 

@@ -1,0 +1,55 @@
+import pytest
+import torch
+
+import magnetite as mt
+import magnetite.encodings.solve as solve
+from tests.conftest import odd_digraphs
+
+
+@pytest.fixture
+def mixed():
+    """Small graphs with large ones between them."""
+    random = torch.Generator().manual_seed(0)
+    large = [mt.Digraphs.from_edges(torch.randint(0, 1100, (2, 4000), generator=random), 1100) for _ in range(2)]
+    return mt.Digraphs.concat([odd_digraphs(3, 5), large[0], odd_digraphs(4, 5), large[1]])
+
+
+@pytest.mark.parametrize(
+    "encoding", [mt.MagneticLaplacian(k=6, dtype=torch.float64), mt.Laplacian(k=6, dtype=torch.float64)]
+)
+def test_all_engines_agree(mixed, encoding, monkeypatch):
+    pairs = encoding(mixed)
+    monkeypatch.setattr(solve, "ENGINE_UP_TO", 0)
+    monkeypatch.setattr(solve, "LARGE_BY", 10**9)
+    reference = encoding(mixed)
+    torch.testing.assert_close(pairs.values, reference.values, atol=1e-8, rtol=0)
+    assert torch.equal(pairs.group, reference.group)
+    fixed = reference.determined()[reference.node_graph]
+    assert fixed.any()
+    torch.testing.assert_close(pairs.vectors[fixed], reference.vectors[fixed], atol=1e-5, rtol=0)
+
+
+def test_order_of_graphs_changes_nothing(mixed):
+    encoding = mt.MagneticLaplacian(k=4, dtype=torch.float64)
+    order = torch.arange(len(mixed)).flip(0)
+    assert torch.equal(encoding(mixed).select(order).vectors, encoding(mixed.select(order)).vectors)
+
+
+def test_random_walk_names_the_sparse_one(monkeypatch):
+    graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]], num_nodes=9000)
+    with pytest.raises(ValueError, match="SparseRandomWalk"):
+        mt.RandomWalk()(graphs)
+
+
+def test_sparse_walks_of_many_graphs(odd):
+    walks = mt.SparseRandomWalk(steps=2, top=8)(odd)
+    assert walks.landing.shape == (odd.num_nodes, 8) and walks.values.shape == (odd.num_nodes, 8, 6)
+    assert (walks.landing < odd.sizes[odd.node_graph][:, None]).all()
+    alone = mt.SparseRandomWalk(steps=2, top=8)(odd[[7]])
+    assert torch.equal(alone.values, walks[[7]].values)
+
+
+@pytest.mark.parametrize("wrong", [{"top": 0}, {"tolerance": 0.0}, {"tolerance": 2.0}, {"steps": 0}, {"restart": 0.0}])
+def test_wrong_parameters_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        mt.SparseRandomWalk(**wrong)

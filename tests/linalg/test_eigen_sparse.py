@@ -1,0 +1,108 @@
+import pytest
+import torch
+
+import magnetite as mt
+from magnetite.linalg import large
+from magnetite.linalg.eigen import SolverFailure, lowest_eigenpairs
+from magnetite.linalg.eigen_sparse import lowest_sparse
+from magnetite.linalg.large import lowest_of_large
+from magnetite.linalg.operators import Operator
+from magnetite.linalg.pairs import pair_edges
+from magnetite.linalg.sparse import gauged_laplacian, sparse_laplacian
+
+
+def random_edges(nodes, edges, seed=0):
+    return torch.randint(0, nodes, (2, edges), generator=torch.Generator().manual_seed(seed))
+
+
+def pairs_of(edges, size, weights=None):
+    return pair_edges(edges, torch.tensor([0, edges.shape[1]]), torch.tensor([size]), weights)
+
+
+@pytest.mark.parametrize("convention", ["paper", "networkx", "pygsd", "multi-q"])
+@pytest.mark.parametrize("normalised", [True, False])
+def test_the_sparse_matrix_is_the_dense_one(odd_weighted, convention, normalised):
+    for q in (0, 0.1, mt.Relative(0.25)):
+        operator = Operator(q, normalised, convention)
+        for graph in odd_weighted[:60]:
+            sparse = sparse_laplacian(pairs_of(graph.edges, graph.num_nodes, graph.weights), operator).to_scipy()
+            dense = operator.dense(torch.from_numpy(graph.to_scipy()[0].toarray()))
+            torch.testing.assert_close(torch.from_numpy(sparse.toarray()), dense, atol=1e-13, rtol=1e-13)
+
+
+@pytest.mark.parametrize("q", [0, 0.1])
+def test_products(q):
+    matrix = sparse_laplacian(pairs_of(random_edges(300, 900), 300), Operator(q))
+    vectors = torch.randn((11, 300), dtype=matrix.data.dtype, generator=torch.Generator().manual_seed(0))
+    expected = torch.from_numpy(matrix.to_scipy() @ vectors.T.numpy()).T
+    torch.testing.assert_close(matrix.times(vectors), expected)
+
+
+@pytest.mark.parametrize(
+    "operator", [Operator(0.1), Operator(0), Operator(mt.Relative(0.25), normalised=False)], ids=str
+)
+def test_the_lowest_pairs_are_found(operator):
+    matrix = sparse_laplacian(pairs_of(random_edges(700, 2100), 700), operator)
+    values, vectors, residuals = lowest_sparse(matrix, 10, tolerance=1e-10)
+    assert residuals.max() < 1e-10
+    torch.testing.assert_close(vectors @ vectors.mH, torch.eye(10, dtype=vectors.dtype), atol=1e-9, rtol=0)
+    dense = torch.from_numpy(matrix.to_scipy().toarray())[None]
+    torch.testing.assert_close(values, lowest_eigenpairs(dense, 10)[0][0], atol=1e-9, rtol=0)
+
+
+def test_bits_do_not_depend_on_the_threads():
+    matrix = sparse_laplacian(pairs_of(random_edges(20_000, 60_000), 20_000), Operator(0.1))
+    before = torch.get_num_threads()
+    found = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        found.append(lowest_sparse(matrix, 4, tolerance=1e-4))
+    torch.set_num_threads(before)
+    assert all(torch.equal(one, two) for one, two in zip(*found, strict=True))
+
+
+def test_trees_are_real_problems():
+    parent = (torch.rand(1999, generator=torch.Generator().manual_seed(0)) * torch.arange(1, 2000)).long()
+    edges = torch.stack([parent, torch.arange(1, 2000)])
+    matrix, turn = gauged_laplacian(pairs_of(edges, 2000), Operator(0.2))
+    assert matrix.data.dtype == torch.float64 and turn is not None
+    values, vectors = lowest_of_large(edges, 2000, None, Operator(0.2), 5)
+    assert values[0].abs() < 1e-10 and vectors.is_complex()
+
+
+def test_no_pair_of_a_component_is_lost(monkeypatch):
+    monkeypatch.setattr(large, "ENGINE_UP_TO", 200)
+    pieces = [random_edges(300, 1500, seed) + 300 * seed for seed in range(3)]
+    small = torch.tensor([[900, 901, 903], [901, 902, 904]])
+    edges = torch.cat([*pieces, small], dim=1)
+    operator = Operator(0.1, normalised=False)
+    values, vectors = lowest_of_large(edges, 906, None, operator, 12)
+    matrix = sparse_laplacian(pairs_of(edges, 906), operator).to_scipy()
+    expected, _ = lowest_eigenpairs(torch.from_numpy(matrix.toarray())[None], 12)
+    torch.testing.assert_close(values, expected[0], atol=1e-9, rtol=0)
+    torch.testing.assert_close(torch.from_numpy(matrix @ vectors.numpy()), vectors * values, atol=1e-6, rtol=0)
+
+
+def test_repeated_eigenvalues_are_all_found(monkeypatch):
+    monkeypatch.setattr(large, "ENGINE_UP_TO", 100)
+    arms = torch.arange(1, 1201).view(-1, 3)
+    hub = torch.zeros(len(arms), dtype=torch.long)
+    edges = torch.cat([torch.stack([hub, arms[:, 0]]), arms[:, :2].T, arms[:, 1:].T], dim=1)
+    values, _ = lowest_of_large(edges, 1201, None, Operator(0.25), 12)
+    matrix = Operator(0.25).dense(torch.from_numpy(mt.Digraphs.from_edges(edges).to_scipy()[0].toarray()))
+    torch.testing.assert_close(values, lowest_eigenpairs(matrix[None], 12)[0][0], atol=1e-8, rtol=0)
+
+
+def test_a_failure_is_said(monkeypatch):
+    monkeypatch.setattr(large, "lowest_sparse", lambda matrix, k, *_, **__: (
+        torch.zeros(k, dtype=torch.float64), torch.zeros((k, matrix.size), dtype=matrix.data.dtype), None
+    ))  # fmt: skip
+    with pytest.raises(SolverFailure, match="1500 nodes"):
+        lowest_of_large(random_edges(1500, 9000), 1500, None, Operator(0.1), 4)
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_nodes():
+    edges = random_edges(100_000, 500_000)
+    values, vectors = lowest_of_large(edges, 100_000, None, Operator(mt.Relative(0.25)), 16)
+    assert values.shape == (16,) and vectors.shape == (100_000, 16)
