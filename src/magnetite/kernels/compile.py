@@ -28,15 +28,27 @@ class _NoAlias(Compiler):
         return super().define_pipelines()
 
 
-def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile without the interpreter lock; sums may be reordered, but NaN and infinity keep their meaning."""
-    compiled: Any = njit(
-        nogil=True,
-        cache=True,
-        error_model="numpy",
-        fastmath={"contract", "reassoc", "nsz"},
-        pipeline_class=_NoAlias,
-    )(function)
+_OPTIONS = {
+    "nogil": True,
+    "error_model": "numpy",
+    # Sums may be reordered, but NaN and infinity keep their meaning.
+    "fastmath": {"contract", "reassoc", "nsz"},
+    "pipeline_class": _NoAlias,
+}
+
+
+def part(function: Callable[..., Any]) -> Any:
+    """Compile what only kernels call; it becomes a piece of each of them.
+
+    Were it called, a process that had just compiled it would call that copy, and one that read the kernel from disk the
+    copy in there, optimised once more: the last bits would change from run to run.
+    """
+    return njit(forceinline=True, **_OPTIONS)(function)
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile what Python calls, parts and all, without the interpreter lock, and keep it on disk."""
+    compiled = njit(cache=True, **_OPTIONS)(function)
     # Kernels call each other across files, but numba's cache would look at the age of their own file alone.
     compiled._cache._cache_file._source_stamp = _SOURCES
     return compiled

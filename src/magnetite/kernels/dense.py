@@ -4,14 +4,14 @@ from math import sqrt
 
 import numpy as np
 
-from magnetite.kernels.compile import LANES, kernel
+from magnetite.kernels.compile import LANES, kernel, part
 from magnetite.kernels.householder import back_transform, tridiagonalise
 from magnetite.kernels.pairs import gauge
 from magnetite.kernels.phases import normalise
 from magnetite.kernels.tridiagonal import bisect, inverse_iterate
 
 
-@kernel
+@part
 def scale_rows(low, high, weights, first, last, n, normalised, isolated, diagonal, scale):
     """Degrees to the diagonal of `L` and to the factors of its rows: `L[u, v] = −scale_u H[u, v] scale_v`."""
     diagonal[:n] = 0.0
@@ -27,7 +27,11 @@ def scale_rows(low, high, weights, first, last, n, normalised, isolated, diagona
             diagonal[v] = 1.0 if connected else isolated
 
 
-@kernel
+scale_all_rows = kernel(scale_rows.py_func)
+"""`scale_rows` for Python to call."""
+
+
+@part
 def _assemble(low, high, entries, first, last, n, real, diagonal, scale, norm, ar, ai):
     """Lower triangle (and blocks of 8 on the diagonal) of `L / norm`; of `|L|` where the phases gauge away."""
     for i in range(n):
@@ -48,7 +52,7 @@ def _assemble(low, high, entries, first, last, n, real, diagonal, scale, norm, a
                 ai[u, v] = -ai[v, u]
 
 
-@kernel
+@part
 def _residual(low, high, entries, first, last, n, kept, diagonal, scale, values, zr, zi, yr, yi):
     """Largest `‖Lγ_j − λ_jγ_j‖` by the edges themselves."""
     width = zr.shape[1]
@@ -76,7 +80,7 @@ def _residual(low, high, entries, first, last, n, kept, diagonal, scale, values,
     return sqrt(worst)
 
 
-@kernel
+@part
 def _unitarity(n, kept, zr, zi, gr, gi):
     """Largest entry of `|ΓᴴΓ − I|`."""
     gr[:, :] = 0.0
@@ -96,7 +100,7 @@ def _unitarity(n, kept, zr, zi, gr, gi):
     return sqrt(worst)
 
 
-@kernel
+@part
 def _row_sums(low, high, entries, first, last, n, diagonal, scale, sums):
     """`‖L‖_∞`, at most (a self-loop is counted beside its diagonal)."""
     for v in range(n):

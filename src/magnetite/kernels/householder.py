@@ -8,13 +8,13 @@ remainder). The rank-2 update of one step and the product `A v` of the next shar
 
 from math import sqrt
 
-from magnetite.kernels.compile import kernel
+from magnetite.kernels.compile import part
 
 NOTHING = 1e-40
 """Squared norm below which a row of a matrix of norm 1 counts as zero."""
 
 
-@kernel
+@part
 def _update_and_multiply(ar, ai, vr, vi, wr, wi, xr, xi, pr, pi, size):
     """`A ← A − v wᴴ − w vᴴ` on the leading block, and `p += A x`, in one pass over its lower triangle."""
     for i in range(size):
@@ -43,7 +43,7 @@ def _update_and_multiply(ar, ai, vr, vi, wr, wi, xr, xi, pr, pi, size):
         pi[i] += si
 
 
-@kernel
+@part
 def _update_and_multiply_real(ar, vr, wr, xr, pr, size):
     """The same for a real matrix."""
     for i in range(size):
@@ -62,7 +62,7 @@ def _update_and_multiply_real(ar, vr, wr, xr, pr, size):
         pr[i] += sr
 
 
-@kernel
+@part
 def tridiagonalise(ar, ai, n, real, d, e, fr, fi, tau, work):
     """Diagonal `d`, moduli `e` and phases `f` of the off-diagonal `T[row−1, row]`; each row of `A` becomes its `v`."""
     vr, vi, wr, wi = work[0], work[1], work[2], work[3]
@@ -120,7 +120,7 @@ def tridiagonalise(ar, ai, n, real, d, e, fr, fi, tau, work):
     d[0] = ar[0, 0] - 2 * (vr[0] * wr[0] + vi[0] * wi[0])
 
 
-@kernel
+@part
 def back_transform(ar, ai, n, width, fr, fi, tau, zr, zi, sr, si):
     """`Z ← Q P Z` for the real eigenvectors `Z` of the real tridiagonal matrix; `P` puts the phases of `T` back."""
     cr, ci = 1.0, 0.0

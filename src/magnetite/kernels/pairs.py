@@ -4,10 +4,10 @@ from math import sqrt
 
 import numpy as np
 
-from magnetite.kernels.compile import kernel
+from magnetite.kernels.compile import kernel, part
 
 
-@kernel
+@part
 def pair_up(source, target, weight, edge_start, size, order, spare, begin, low, high, forward, backward):
     """Pairs `low ≤ high` in order, each once, with the sums of the weights low→high and high→low; how many there are.
 
@@ -71,7 +71,7 @@ def pair_up_all(source, target, weight, edge_ptr, sizes, low, high, forward, bac
             low[p], high[p], forward[p], backward[p] = 0, 0, 1.0, 1.0
 
 
-@kernel
+@part
 def gauge(low, high, entries, first, last, n, begin, neighbour, where, queue, known, turn):
     """Find unit numbers `s` with `s_u conj(s_v) = sgn H[u, v]` on every pair; False where a cycle contradicts itself.
 
@@ -121,3 +121,7 @@ def gauge(low, high, entries, first, last, n, begin, neighbour, where, queue, kn
                 elif abs(turn[v] - wanted) > 1e-13:
                     return False
     return True
+
+
+find_gauge = kernel(gauge.py_func)
+"""`gauge` for Python to call."""

@@ -2,13 +2,13 @@
 
 from math import atan2, inf, pi, sqrt
 
-from magnetite.kernels.compile import kernel
+from magnetite.kernels.compile import part
 
 ZERO = 1e-4
 TIE = 1e-5
 
 
-@kernel
+@part
 def _axis(zr, zi, n, j):
     """The direction of `√Σγ²` that makes the largest |Re| positive; where it vanishes, that of the largest entry."""
     square = 0.0 + 0.0j
@@ -39,7 +39,7 @@ def _axis(zr, zi, n, j):
     return axis * sign, known
 
 
-@kernel
+@part
 def _direction(zr, zi, n, j, wanted, mean):
     """The number to turn vector `j` by, and whether the graph alone decided it."""
     choice = wanted if abs(wanted) > ZERO else mean
@@ -48,7 +48,7 @@ def _direction(zr, zi, n, j, wanted, mean):
     return _axis(zr, zi, n, j)
 
 
-@kernel
+@part
 def _foremost(zr, zi, n, by, weight):
     """1 at the node (or the tied nodes) of the largest angle and, among those, the largest modulus; else 0."""
     leading = -inf
@@ -68,7 +68,7 @@ def _foremost(zr, zi, n, by, weight):
         weight[i] = 1.0 if weight[i] >= modulus - TIE else 0.0
 
 
-@kernel
+@part
 def normalise(zr, zi, n, kept, root, weight, mr, mi, rr, ri, anchored):
     """Turn every vector so that its value at the root (node `root`, or the foremost source where it is < 0) is > 0."""
     width = mr.size

@@ -7,14 +7,14 @@ from math import sqrt
 
 import numpy as np
 
-from magnetite.kernels.compile import kernel
+from magnetite.kernels.compile import part
 
 EPSILON = 2.0**-52
 ROUNDS = 4
 """Most solves of inverse iteration: two are enough for separate eigenvalues, clusters take all of them."""
 
 
-@kernel
+@part
 def _sturm_counts(d, e2, n, smallest, x, q, count):
     """`count[j]`: the number of eigenvalues below `x[j]`, from the signs of the pivots of `T − x I`."""
     width = x.size
@@ -32,7 +32,7 @@ def _sturm_counts(d, e2, n, smallest, x, q, count):
             count[j] += 1.0 if t < 0 else 0.0
 
 
-@kernel
+@part
 def bisect(d, e, n, values, low, high, e2, q, count):
     """Eigenvalue number `j` (from below) into `values[j]`, for every lane `j < n`; further lanes repeat the last."""
     bottom, top, largest = d[0], d[0], 0.0
@@ -62,7 +62,7 @@ def bisect(d, e, n, values, low, high, e2, q, count):
         values[j] = 0.5 * (low[j] + high[j])
 
 
-@kernel
+@part
 def _factorise(d, e, n, floor, values, u0, u1, u2, multiplier, swapped, a, b):
     """`P (T − λ_j I) = L U` with row exchanges, in every lane; `u0` holds the reciprocals of the pivots."""
     width = values.size
@@ -97,7 +97,7 @@ def _factorise(d, e, n, floor, values, u0, u1, u2, multiplier, swapped, a, b):
         u2[n - 1, j] = 0.0
 
 
-@kernel
+@part
 def _eliminate(n, multiplier, swapped, z, a):
     """`Z ← L^{-1} P Z`."""
     width = a.size
@@ -115,7 +115,7 @@ def _eliminate(n, multiplier, swapped, z, a):
         z[n - 1, j] = a[j]
 
 
-@kernel
+@part
 def _substitute(n, u0, u1, u2, z, a, b):
     """`Z ← U^{-1} Z`."""
     width = a.size
@@ -130,7 +130,7 @@ def _substitute(n, u0, u1, u2, z, a, b):
             a[j] = x
 
 
-@kernel
+@part
 def _orthonormalise(n, kept, z, s):
     """Modified Gram–Schmidt over the columns, from the left; True where one lost most of its length."""
     width = s.size
@@ -165,7 +165,7 @@ def _orthonormalise(n, kept, z, s):
     return lost
 
 
-@kernel
+@part
 def inverse_iterate(d, e, n, kept, values, z, factors, lanes):
     """Orthonormal eigenvectors for accurate eigenvalues, into the columns of `z`, from a fixed pseudo-random start."""
     size = 0.0

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from magnetite.kernels.compile import kernel
+from magnetite.kernels.compile import kernel, part
 
 
 @kernel
@@ -23,7 +23,7 @@ def transition_rows(source, target, weight, n, start, columns, probability):
         place[u] += 1
 
 
-@kernel
+@part
 def _step(start, columns, probability, nodes, amounts, count, mass, touched):
     """One step of a walk: `mass` at the nodes reached, which are listed in `touched`; how many there are."""
     reached = 0
@@ -39,7 +39,7 @@ def _step(start, columns, probability, nodes, amounts, count, mass, touched):
     return reached
 
 
-@kernel
+@part
 def _push(start, columns, probability, node, restart, tolerance, estimate, residue, queue, waiting, touched):
     """Forward push: `estimate ≤ Π[node, ·]`, short of it by no more than the residue left in all; nodes touched.
 
@@ -72,7 +72,7 @@ def _push(start, columns, probability, node, restart, tolerance, estimate, resid
     return reached
 
 
-@kernel
+@part
 def _record(nodes, amounts, count, column, slot, table, listed, held):
     """Write probabilities into a column of the table, with a new row for every node not yet in it; rows now held."""
     for place in range(count):
@@ -144,7 +144,7 @@ def encode_nodes(
         _choose(u, held, listed, table, slot, landing[u - first], values[u - first])
 
 
-@kernel
+@part
 def _choose(u, held, listed, table, slot, landing, values):
     """The rows of the largest sums, the start node before all, and lower node ids before higher ones of equal sum."""
     order = np.argsort(listed[:held])

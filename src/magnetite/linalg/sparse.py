@@ -98,7 +98,7 @@ def gauged_laplacian(pairs: Pairs, operator: Operator) -> tuple[SparseHermitian,
 
     Otherwise, or where it is real already, `L` itself and None.
     """
-    from magnetite.kernels.pairs import gauge
+    from magnetite.kernels.pairs import find_gauge
 
     if operator.real:
         return sparse_laplacian(pairs, operator), None
@@ -107,7 +107,7 @@ def gauged_laplacian(pairs: Pairs, operator: Operator) -> tuple[SparseHermitian,
     turn = np.empty(n, np.complex128)
     links, queue, known = np.empty((2, 2 * count), np.int64), np.empty(n, np.int64), np.empty(n, np.bool_)
     arrays = pairs.low[:count].numpy(), pairs.high[:count].numpy(), entries.numpy()
-    if not gauge(*arrays, 0, count, n, np.empty(n + 2, np.int64), links[0], links[1], queue, known, turn):
+    if not find_gauge(*arrays, 0, count, n, np.empty(n + 2, np.int64), links[0], links[1], queue, known, turn):
         return _assemble(pairs, entries, weights, operator), None
     return _assemble(pairs, entries.abs(), weights, operator), torch.from_numpy(turn)
 
@@ -130,10 +130,10 @@ def scaled_degrees(
     low: np.ndarray, high: np.ndarray, weights: np.ndarray, n: int, operator: Operator
 ) -> tuple[np.ndarray, np.ndarray]:
     """The diagonal of `D` or `I`, and the factors `D^{-1/2}` or 1 of rows and columns."""
-    from magnetite.kernels.dense import scale_rows
+    from magnetite.kernels.dense import scale_all_rows
 
     diagonal, scale = np.empty(n), np.empty(n)
-    scale_rows(low, high, weights, 0, low.size, n, operator.normalised, operator.rule.isolated, diagonal, scale)
+    scale_all_rows(low, high, weights, 0, low.size, n, operator.normalised, operator.rule.isolated, diagonal, scale)
     return diagonal, scale
 
 
