@@ -94,3 +94,17 @@ def test_the_kernel_is_deterministic():
     first, second = one_block_each(batch, 25), one_block_each(batch, 25)
     assert torch.equal(first[0], second[0])
     assert torch.equal(first[1], second[1])
+
+
+def test_large_graphs_agree_on_cpu_and_gpu():
+    """One component of thousands of nodes beside small ones, solved by iteration on both devices."""
+    generator = torch.Generator().manual_seed(0)
+    edges = torch.cat([torch.randint(0, 3000, (2, 9000), generator=generator), torch.tensor([[3000], [3001]])], dim=1)
+    graphs = mt.Digraphs.from_edges(edges)
+    encoding = mt.MagneticLaplacian(k=8, q=0.1)
+    on_cpu, on_gpu = encoding(graphs), encoding(graphs.to("cuda"))
+    assert on_gpu.vectors.is_cuda
+    torch.testing.assert_close(on_gpu.to("cpu").values, on_cpu.values, atol=1e-6, rtol=0)
+    mask = (on_cpu.determined() & on_gpu.to("cpu").determined())[graphs.node_graph]
+    assert mask.any()
+    torch.testing.assert_close(on_gpu.to("cpu").vectors * mask, on_cpu.vectors * mask, atol=1e-5, rtol=0)

@@ -7,7 +7,7 @@ from torch import Tensor
 from magnetite.encodings.chunks import Chunk, for_each_chunk
 from magnetite.encodings.results import Eigenpairs
 from magnetite.graphs import Digraphs
-from magnetite.linalg.eigen import equal_groups, lowest_eigenpairs
+from magnetite.linalg.eigen import SolverFailure, equal_groups, lowest_eigenpairs
 from magnetite.linalg.eigen_cpu import ENGINE_UP_TO, lowest_of_graphs
 from magnetite.linalg.large import lowest_of_large
 from magnetite.linalg.normalise import normalise
@@ -26,7 +26,7 @@ def solve(graphs: Digraphs, operator: Operator, roots: Int[Tensor, " b"] | None,
     waiting = torch.arange(len(graphs), device=graphs.device)
     if graphs.device.type == "cpu":
         waiting = _by_engine(graphs, operator, roots, result)
-        waiting = _by_iteration(graphs, waiting, operator, roots, result)
+    waiting = _by_iteration(graphs, waiting, operator, roots, result)
     if waiting.numel():
         _by_dense_batches(graphs, waiting, operator, roots, result)
 
@@ -59,9 +59,15 @@ def _by_iteration(
     k = result.values.shape[1]
     large = graphs.sizes[ids] > max(ENGINE_UP_TO, LARGE_BY * k)
     for place in ids[large].tolist():
-        graph = graphs.one(place)
-        values, vectors = lowest_of_large(graph.edges, graph.num_nodes, graph.weights, operator, k)
-        vectors, anchored = normalise(vectors[None], None if roots is None else roots[place : place + 1])
+        graph = graphs.one(place).to("cpu")
+        parts = graph.edges, graph.num_nodes, graph.weights, operator, k
+        try:
+            values, vectors = lowest_of_large(*parts, device=graphs.device)
+        except SolverFailure as error:
+            raise SolverFailure(
+                f"graph {place} ({graph.num_nodes} nodes)", place, error.residual, error.unitarity
+            ) from error
+        vectors, anchored = normalise(vectors[None], None if roots is None else roots[place : place + 1].cpu())
         result.values[place] = values.clamp(min=0).to(result.values)
         result.vectors[int(graphs.node_ptr[place]) : int(graphs.node_ptr[place + 1])] = vectors[0].to(result.vectors)
         result.group[place] = equal_groups(values[None], torch.ones((1, k), dtype=torch.bool))[0]

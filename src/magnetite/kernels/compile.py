@@ -48,7 +48,7 @@ def part(function: Callable[..., Any]) -> Any:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile what Python calls, parts and all, without the interpreter lock, and keep it on disk."""
-    compiled = njit(cache=True, **_OPTIONS)(function)
+    compiled: Any = njit(cache=True, **_OPTIONS)(function)
     # Kernels call each other across files, but numba's cache would look at the age of their own file alone.
     compiled._cache._cache_file._source_stamp = _SOURCES
     return compiled

@@ -79,9 +79,9 @@ class _Subspace:
         self.matrix, self.k, self.wanted = matrix, k, wanted
         self.random = torch.Generator().manual_seed(seed)
         self.steps = max(STEPS, -(-(2 * k + SPARE) // matrix.block))
-        self.basis = torch.empty((k + SPARE + self.steps * matrix.block, matrix.size), dtype=matrix.data.dtype)
+        self.basis = matrix.data.new_empty((k + SPARE + self.steps * matrix.block, matrix.size))
         self.vectors = self.basis.new_empty((0, matrix.size))
-        self.values = self.residuals = torch.empty(0, dtype=torch.float64)
+        self.values = self.residuals = self.basis.new_empty(0, dtype=torch.float64)
         self.turn, self.degree, self.worst = 0, DEGREES[0], matrix.top
 
     @property
@@ -131,7 +131,7 @@ class _Subspace:
         return block
 
     def _noise(self, *shape: int) -> Tensor:
-        return torch.randn(shape, dtype=self.basis.dtype, generator=self.random)
+        return torch.randn(shape, dtype=self.basis.dtype, generator=self.random).to(self.basis.device)
 
     def _filter(self, block: Tensor) -> Tensor:
         """`ρ(L) X`: the found vectors are projected out now and then, before rounding lets them grow back."""

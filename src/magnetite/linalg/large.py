@@ -23,12 +23,13 @@ def lowest_of_large(
     k: int,
     progress: Progress | None = None,
     tolerance: float | None = None,
+    device: torch.device | str = "cpu",
 ) -> tuple[Float[Tensor, " k"], Shaped[Tensor, "n k"]]:
     """Eigenvalues and orthonormal eigenvectors of one graph, verified: `‖Lγ − λγ‖ < 1e-6 ‖L‖`.
 
     `L` is a block matrix, a block a weak component, and its spectrum the union of theirs: no zero eigenvalue of any
     component is lost, however many there are. Small components go to the dense engine, large ones to `lowest_sparse`,
-    in real arithmetic where their phases gauge away.
+    in real arithmetic where their phases gauge away, on `device`; the result lies on the CPU, as the edges do.
 
     >>> edges = torch.arange(2000).view(2, 1000)
     >>> lowest_of_large(edges, 2000, None, Operator(0.25), k=3)[0].abs().round(decimals=9).tolist()
@@ -40,7 +41,7 @@ def lowest_of_large(
     values, vectors = [torch.empty(0, dtype=torch.float64)], []
     for number in (sizes > ENGINE_UP_TO).nonzero().squeeze(1).tolist():
         found = _solve_large(
-            _part(pairs, component, local, number, int(sizes[number])), operator, k, progress, tolerance
+            _part(pairs, component, local, number, int(sizes[number])), operator, k, progress, tolerance, device
         )
         values.append(found[0])
         nodes = (component == number).nonzero().squeeze(1)
@@ -86,11 +87,18 @@ def _part(pairs: Pairs, component: Tensor, local: Tensor, number: int, size: int
 
 
 def _solve_large(
-    pairs: Pairs, operator: Operator, k: int, progress: Progress | None, tolerance: float | None
+    pairs: Pairs,
+    operator: Operator,
+    k: int,
+    progress: Progress | None,
+    tolerance: float | None,
+    device: torch.device | str,
 ) -> tuple[Tensor, Tensor]:
     matrix, turn = gauged_laplacian(pairs, operator)
-    values, vectors, _ = lowest_sparse(matrix, k, tolerance or tolerance_for(matrix.size), progress=progress)
-    return values, vectors if turn is None else vectors * turn
+    wanted = tolerance or tolerance_for(matrix.size)
+    values, vectors, _ = lowest_sparse(matrix.to(device), k, wanted, progress=progress)
+    vectors = vectors.cpu()
+    return values.cpu(), vectors if turn is None else vectors * turn
 
 
 def _solve_small(edges, weights, component, local, sizes, operator: Operator, k: int):

@@ -33,6 +33,10 @@ class SparseHermitian:
         """Number of rows."""
         return self.start.numel() - 1
 
+    def to(self, device: torch.device | str) -> "SparseHermitian":
+        """The same matrix on `device`."""
+        return SparseHermitian(self.start.to(device), self.columns.to(device), self.data.to(device), self.top)
+
     def to_scipy(self) -> "csr_array":
         """The same matrix for SciPy, sharing memory."""
         from scipy.sparse import csr_array
@@ -49,6 +53,8 @@ class SparseHermitian:
         self, x: Float[Tensor, "n 8"], z: Float[Tensor, "n 8"], shift: float, scale: float, carry: float
     ) -> Float[Tensor, "n 8"]:
         """`Z ← scale · (L X − shift · X) − carry · Z`, in place, on all cores: one step of a Chebyshev recurrence."""
+        if self.data.is_cuda:
+            return z.mul_(-carry).add_(self._product(x), alpha=scale).add_(x, alpha=-scale * shift)
         from magnetite.kernels.sparse import combine_complex, combine_real
 
         multiply = combine_complex if self.data.is_complex() else combine_real
@@ -56,9 +62,18 @@ class SparseHermitian:
         on_cores(lambda part: multiply(*arrays, shift, scale, carry, part.start, part.stop), _parts(self.size))
         return z
 
+    def _product(self, x: Float[Tensor, "n 8"]) -> Float[Tensor, "n 8"]:
+        """`L X` by cuSPARSE."""
+        shape = (self.size, self.size)
+        matrix = torch.sparse_csr_tensor(self.start, self.columns.long(), self.data, shape, check_invariants=False)
+        if not self.data.is_complex():
+            return matrix @ x
+        product = matrix @ torch.complex(x[:, :4].contiguous(), x[:, 4:].contiguous())
+        return torch.cat([product.real, product.imag], dim=1)
+
     def pack(self, vectors: Shaped[Tensor, "b n"]) -> Float[Tensor, "n 8"]:
         """Up to `block` vectors, interleaved; the real parts first, then the imaginary ones."""
-        packed = torch.zeros((self.size, 8), dtype=torch.float64)
+        packed = torch.zeros((self.size, 8), dtype=torch.float64, device=self.data.device)
         packed[:, : len(vectors)] = vectors.real.T
         if self.data.is_complex():
             packed[:, 4 : 4 + len(vectors)] = vectors.imag.T
@@ -145,6 +160,8 @@ def inner(some: Shaped[Tensor, "f n"], others: Shaped[Tensor, "g n"]) -> Shaped[
     >>> inner(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
     [[11.0, 2.0]]
     """
+    if some.is_cuda:
+        return some @ others.mH
     parts = on_cores(lambda part: some[:, part] @ others[:, part].mH, _parts(some.shape[1]))
     return torch.stack(parts).sum(0)
 
@@ -155,6 +172,8 @@ def mix(weights: Shaped[Tensor, "f g"], vectors: Shaped[Tensor, "g n"]) -> Shape
     >>> mix(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
     [[3.0, 6.0]]
     """
+    if vectors.is_cuda:
+        return weights @ vectors
     result = vectors.new_empty((len(weights), vectors.shape[1]))
 
     def run(part: slice) -> None:
