@@ -13,11 +13,12 @@ PACKAGES = ("magnetite", "numpy", "scipy", "numba", "torch", "torch_geometric")
 
 
 def header(seed: int) -> dict:
-    """Seed, commit, device, versions and time."""
+    """Seed, commit, device, load, versions and time."""
     return {
         "seed": seed,
         "commit": _commit(),
         "device": f"{_processor()}, {torch.get_num_threads()} threads of {os.cpu_count()} cores",
+        "load_average": os.getloadavg()[0],
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
