@@ -1,6 +1,6 @@
 """One graph of a million nodes, and Debian's packages: 16 eigenpairs against ARPACK, and PageRank, in one process.
 
-    python benchmarks/large.py [--graphs random debian] [--nodes 1000000] [--limit 900] [--out FILE]
+    python benchmarks/large.py        # writes results/benchmark-large-debian.json and results/benchmark-large-random.json
 
 ARPACK gets the same matrix, the same tolerance and the end of the spectrum it likes best (the largest eigenvalues of
 `2I − L`); after `--limit` seconds it is stopped and the time so far stands as a lower bound. Debian's graph comes from
@@ -8,7 +8,6 @@ ARPACK gets the same matrix, the same tolerance and the end of the spectrum it l
 """
 
 import argparse
-import json
 import re
 import resource
 import subprocess
@@ -17,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from report import header
 from scipy.sparse import eye_array
 from scipy.sparse.linalg import LinearOperator, eigsh
 
@@ -28,6 +26,7 @@ from magnetite.linalg.operators import Operator
 from magnetite.linalg.pairs import pair_edges
 from magnetite.linalg.sparse import sparse_laplacian
 from magnetite.linalg.walks_sparse import top_walks
+from magnetite.reproduce.record import Record
 
 K = 16
 
@@ -141,18 +140,16 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=900)
     parser.add_argument("--starts", type=int, default=100_000, help="start nodes of the walks")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path("results/benchmark-large.json"))
+    parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args()
     # What compiles is compiled before the clock runs.
     mt.MagneticLaplacian(k=2)(mt.Digraphs.concat([random_graph(3000, seed=0), random_graph(30, seed=0)]))
-    result = json.loads(options.out.read_text()) if options.out.exists() else {}
     for name in options.graphs:
+        record = Record(f"benchmark-large-{name}", options.seed)
         graphs = debian_graph() if name == "debian" else random_graph(options.nodes, options.seed)
         print(name, graphs, flush=True)
-        result[name] = {**header(options.seed), "eigenpairs": eigenpairs(graphs, options.limit)}
-        result[name]["walks"] = walks(graphs, options.starts)
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(result, indent=1) + "\n")
+        result = {"eigenpairs": eigenpairs(graphs, options.limit), "walks": walks(graphs, options.starts)}
+        print("written:", record.write(options.out, result), flush=True)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ class RandomWalk:
 
     def __call__(self, graphs: Digraphs) -> PairEncoding:
         """Encode every graph."""
-        largest = int(graphs.sizes.max())
+        largest = max(graphs.sizes.tolist(), default=0)
         if largest > PAIRS_UP_TO:
             raise ValueError(
                 f"a graph of {largest} nodes has too many pairs for RandomWalk (at most {PAIRS_UP_TO} nodes): use "
