@@ -1,6 +1,6 @@
 """One graph of a million nodes, and Debian's packages: 16 eigenpairs against ARPACK, and PageRank, in one process.
 
-    python benchmarks/large.py        # writes results/benchmark-large-debian.json and results/benchmark-large-random.json
+    python benchmarks/large.py        # writes results/benchmark-large-{debian,random}.json
 
 ARPACK gets the same matrix, the same tolerance and the end of the spectrum it likes best (the largest eigenvalues of
 `2I − L`); after `--limit` seconds it is stopped and the time so far stands as a lower bound. Debian's graph comes from

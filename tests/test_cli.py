@@ -108,6 +108,7 @@ BAD = {
     "unknown target": (["data", "playground", "--out", "d", "--target", "colour"], "colour"),
     "an option of another task": (["data", "sorting", "--out", "d", "--acyclic"], "--acyclic"),
     "no training graphs": (["data", "sorting", "--out", "d", "--train", "-1"], "train=-1"),
+    "unknown benchmark": (["bench", "patience"], "eigen, walks"),
     "unknown figure": (["reproduce", "figure-0"], "figure-examples"),
     "nothing to plot": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "svd", "--plot", "a.png"], "--plot"),
     "unknown plot": (["encode", "good.txt", "--out", "pe.npz", "--plot", "a.xyz"], "ending"),
@@ -151,7 +152,9 @@ def test_a_mistake_of_ours_keeps_its_traceback(path, monkeypatch, tmp_path):
         cli.main()
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["encode", "--help"], ["data", "--help"], ["reproduce", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["encode", "--help"], ["data", "--help"], ["reproduce", "--help"], ["bench", "--help"]]
+)
 def test_help_shows_an_example(monkeypatch, capsys, arguments):
     code, stdout, _ = call(monkeypatch, capsys, *arguments)
     assert code == 0

@@ -1,4 +1,4 @@
-"""The command line: `magnetite encode`, `magnetite data`, `magnetite reproduce`."""
+"""The command line: `magnetite encode`, `magnetite data`, `magnetite reproduce`, `magnetite bench`."""
 
 import sys
 from collections.abc import Callable
@@ -106,6 +106,20 @@ def reproduce(
     if what not in FIGURES:
         raise ValueError(f"unknown figure {what!r}: choose one of {', '.join(FIGURES)}")
     FIGURES[what](out, seed)
+
+
+@app.command(epilog="Example: magnetite bench eigen --out results")
+def bench(
+    what: Annotated[str, typer.Argument(help="eigen or walks: time over the number of nodes, on every device.")],
+    out: Annotated[Path, typer.Option(help="Folder for the figure and the JSON.")] = Path("results"),
+    seed: Annotated[int, typer.Option(help="Seed of the random graphs.")] = 0,
+) -> None:
+    """Measure speed on this machine against torch, SciPy and NumPy: print the table, write figure and JSON."""
+    from magnetite.reproduce.runtime import BENCHES
+
+    if what not in BENCHES:
+        raise ValueError(f"unknown benchmark {what!r}: choose one of {', '.join(BENCHES)}")
+    BENCHES[what](out, seed)
 
 
 def main() -> None:

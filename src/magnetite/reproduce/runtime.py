@@ -1,0 +1,174 @@
+"""Runtime over the number of nodes (the paper's appendix on scalability), on every device, against the usual tools."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from magnetite.encodings import MagneticLaplacian, RandomWalk
+from magnetite.encodings.cache import Encoding
+from magnetite.graphs import Digraphs
+from magnetite.linalg.potential import Relative
+from magnetite.linalg.walks import walk_features
+from magnetite.plots import save_figure
+from magnetite.reproduce.record import Record
+
+DEGREE = 5
+"""Mean degree of the Erdős–Rényi digraphs, as in the paper."""
+
+PATIENCE = 10.0
+"""A side is left out at larger sizes once a size took it longer than this many seconds."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One curve: how it encodes graphs, and the sizes it is meant for."""
+
+    name: str
+    encode: Callable[[Digraphs], Any]
+    largest: int
+    smallest: int = 1
+
+
+def eigen(folder: Path, seed: int) -> None:
+    """Eigenpairs, k = 25: real and complex, dense below 1,024 nodes and sparse above, against torch and SciPy."""
+    sides = []
+    for kind, q in (("complex", Relative(0.25)), ("real", 0.0)):
+        encoding = MagneticLaplacian(k=25, q=q)
+        sides += [Side(f"magnetite, {kind}, {device}", _on(device, encoding), 16_384) for device in _devices()]
+        sides += [Side(f"torch eigh, {kind}, {device}", _torch(device, encoding), 2_048) for device in _devices()]
+        sides += [Side(f"SciPy eigsh, {kind}", _scipy(encoding), 16_384, smallest=512)]
+    _compare("figure-runtime-eigen", sides, [2**i for i in range(4, 15)], folder, seed)
+
+
+def walks(folder: Path, seed: int) -> None:
+    """Random walks, 3 steps and PageRank both ways, against NumPy a graph."""
+    encoding = RandomWalk()
+    sides = [Side(f"magnetite, {device}", _on(device, encoding), 1_024) for device in _devices()]
+    sides += [Side("NumPy, a graph at a time", _numpy_walks(encoding), 1_024)]
+    _compare("figure-runtime-walks", sides, [2**i for i in range(4, 11)], folder, seed)
+
+
+BENCHES: dict[str, Callable[[Path, int], None]] = {"eigen": eigen, "walks": walks}
+"""What `magnetite bench` knows."""
+
+
+def _devices() -> list[str]:
+    return ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+
+
+def _on(device: str, encoding: Encoding[Any]) -> Callable[[Digraphs], Any]:
+    return lambda graphs: encoding(graphs.to(device))
+
+
+def _torch(device: str, encoding: MagneticLaplacian) -> Callable[[Digraphs], Any]:
+    """Build each Laplacian with magnetite, and call `torch.linalg.eigh` on the batch: all graphs have one size."""
+
+    def encode(graphs: Digraphs) -> Any:
+        return torch.linalg.eigh(torch.stack([_dense(graph, encoding) for graph in graphs]).to(device))
+
+    return encode
+
+
+def _scipy(encoding: MagneticLaplacian) -> Callable[[Digraphs], Any]:
+    """Build each Laplacian with magnetite, and call `eigsh` on it as a sparse matrix, at its favourite end."""
+
+    def encode(graphs: Digraphs) -> Any:
+        from scipy.sparse import eye_array
+        from scipy.sparse.linalg import eigsh
+
+        from magnetite.linalg.operators import Operator
+        from magnetite.linalg.pairs import pair_edges
+        from magnetite.linalg.sparse import sparse_laplacian
+
+        operator = Operator(encoding.q if isinstance(encoding.q, Relative | float) else 0.0)
+        found = []
+        for graph in graphs:
+            pairs = pair_edges(graph.edges, graph.edge_ptr, graph.sizes, None)
+            matrix = sparse_laplacian(pairs, operator).to_scipy()
+            turned = 2 * eye_array(graph.num_nodes, dtype=matrix.dtype, format="csr") - matrix
+            found.append(eigsh(turned, k=encoding.k, which="LA", tol=1e-6))  # pyright: ignore[reportArgumentType]
+        return found
+
+    return encode
+
+
+def _dense(graph: Digraphs, encoding: MagneticLaplacian) -> torch.Tensor:
+    from magnetite.linalg.laplacian import dense_adjacency
+    from magnetite.linalg.operators import Operator
+
+    adjacency = dense_adjacency(graph.edges, graph.edge_graph, None, 1, graph.num_nodes)
+    return Operator(encoding.q if isinstance(encoding.q, Relative | float) else 0.0).dense(adjacency)[0]
+
+
+def _numpy_walks(encoding: RandomWalk) -> Callable[[Digraphs], Any]:
+    def encode(graphs: Digraphs) -> Any:
+        dense = (torch.from_numpy(matrix.toarray()) for matrix in graphs.to_scipy())
+        return [walk_features(matrix, encoding.steps, encoding.restart) for matrix in dense]
+
+    return encode
+
+
+def _random_graphs(size: int, count: int, seed: int) -> Digraphs:
+    rng = np.random.default_rng([seed, size])
+    return Digraphs.from_edges([rng.integers(0, size, (2, DEGREE * size)) for _ in range(count)], [size] * count)
+
+
+def _milliseconds(side: Side, graphs: Digraphs) -> float:
+    """Time a graph of a second call; the first one compiles and warms up."""
+    side.encode(graphs[:1])
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    start = time.perf_counter()
+    side.encode(graphs)
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return 1e3 * (time.perf_counter() - start) / len(graphs)
+
+
+def _compare(name: str, sides: list[Side], sizes: list[int], folder: Path, seed: int) -> None:
+    record = Record(name, seed)
+    curves: dict[str, dict[int, float]] = {side.name: {} for side in sides}
+    tired: set[str] = set()
+    console = Console(stderr=True)
+    for size in track(sizes, description=name, console=console, disable=not console.is_terminal):
+        graphs = _random_graphs(size, max(2, min(256, 16_384 // size)), seed)
+        for side in sides:
+            if side.smallest <= size <= side.largest and side.name not in tired:
+                curves[side.name][size] = round(_milliseconds(side, graphs), 4)
+                if curves[side.name][size] * len(graphs) > 1e3 * PATIENCE:
+                    tired.add(side.name)
+    path = record.write(folder, {"degree": DEGREE, "milliseconds_a_graph": curves})
+    _picture(name, curves, folder)
+    out = Console(width=max(100, 34 + 9 * len(sizes)))
+    out.print(_table(curves, sizes))
+    out.print(f"figure: {folder / name}.png and .svg, figures: {path}")
+
+
+def _table(curves: dict[str, dict[int, float]], sizes: list[int]) -> Table:
+    table = Table("milliseconds a graph of n nodes", *map(str, sizes))
+    for name, points in curves.items():
+        table.add_row(name, *(f"{points[size]:.3g}" if size in points else "" for size in sizes))
+    return table
+
+
+def _picture(name: str, curves: dict[str, dict[int, float]], folder: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 5), layout="constrained")
+    axes = figure.add_subplot()
+    for curve, points in curves.items():
+        axes.loglog(list(points), list(points.values()), "-o" if curve.startswith("magnetite") else "--", label=curve)
+    axes.set_xlabel("nodes")
+    axes.set_ylabel("milliseconds a graph")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    for ending in (".png", ".svg"):
+        save_figure(figure, folder / f"{name}{ending}")

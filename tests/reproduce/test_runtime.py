@@ -1,0 +1,42 @@
+import json
+
+from magnetite.encodings import Laplacian
+from magnetite.reproduce import runtime
+
+
+def test_curves_table_and_figure(tmp_path, capsys):
+    sides = [
+        runtime.Side("magnetite", Laplacian(k=4), 64),
+        runtime.Side("small only", Laplacian(k=4), 16),
+        runtime.Side("large only", Laplacian(k=4), 64, smallest=32),
+    ]
+    runtime._compare("figure-test", sides, [8, 16, 32], tmp_path, seed=0)
+    curves = json.loads((tmp_path / "figure-test.json").read_text())["result"]["milliseconds_a_graph"]
+    assert [list(points) for points in curves.values()] == [["8", "16", "32"], ["8", "16"], ["32"]]
+    assert all(value > 0 for points in curves.values() for value in points.values())
+    assert "small only" in capsys.readouterr().out
+    assert (tmp_path / "figure-test.png").exists()
+
+
+def test_a_slow_side_is_left_out_at_larger_sizes(tmp_path, monkeypatch):
+    monkeypatch.setattr(runtime, "PATIENCE", 0.0)
+    runtime._compare("figure-test", [runtime.Side("slow", Laplacian(k=4), 64)], [8, 16], tmp_path, seed=0)
+    curves = json.loads((tmp_path / "figure-test.json").read_text())["result"]["milliseconds_a_graph"]
+    assert list(curves["slow"]) == ["8"]
+
+
+def test_the_alternatives_solve_the_same_problem():
+    graphs = runtime._random_graphs(60, 2, seed=0)
+    encoding = runtime.MagneticLaplacian(k=5)
+    ours = encoding(graphs).values
+    dense = runtime._torch("cpu", encoding)(graphs)[0][:, :5]
+    sparse = [sorted(2 - values) for values, _ in runtime._scipy(encoding)(graphs)]
+    assert (ours - dense).abs().max() < 1e-5
+    assert (
+        max(
+            abs(a - b)
+            for row, other in zip(ours.tolist(), sparse, strict=True)
+            for a, b in zip(row, other, strict=True)
+        )
+        < 1e-4
+    )
