@@ -3,7 +3,8 @@
     python benchmarks/engine.py [--graphs 2000] [--seed 0] [--out results/benchmark-engine-cpu.json] [--figure]
 
 Each contender encodes the same graphs; rounds are interleaved and the fastest round of each counts, so that a busy
-machine slows all alike; each run is appended to the file, with the load of the machine. `--figure` adds the paper's runtime figure: dense and sparse, real and complex, over n.
+machine slows all alike. Each run is appended to the file, with the load of the machine. `--figure` adds the paper's
+runtime figure: dense and sparse, real and complex, over n.
 """
 
 import argparse
