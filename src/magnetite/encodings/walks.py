@@ -66,13 +66,13 @@ class RandomWalk:
 class SparseRandomWalk:
     """`RandomWalk` for graphs with too many pairs: the `top` landing nodes of each start node, and their features.
 
-    The start node comes first, then the landing nodes of the largest sums of features. Entries below `tolerance` are
-    dropped between steps, and PageRank is pushed until no node holds more than that: `TopPairs.lost` says how much
-    probability that leaves out. With `tolerance=0` and `restart=None` the features are exact.
+    The start node comes first where a walk lands there, then the nodes of the largest sums of features. Entries below
+    `tolerance` are dropped between steps, and PageRank is pushed until no node holds more than that: `TopPairs.lost`
+    says how much probability that leaves out. With `tolerance=0` and `restart=None` the features are exact.
 
     >>> walks = SparseRandomWalk(steps=1, restart=None, top=2)(Digraphs.from_edges([[0, 1], [1, 2]]))
     >>> walks.landing.tolist()
-    [[0, 1], [1, 0], [2, 1]]
+    [[0, 1], [0, 2], [2, 1]]
     """
 
     steps: int = 3

@@ -38,7 +38,7 @@ def top_walks(
 
     >>> walks = top_walks(torch.tensor([[0, 1], [1, 2]]), 3, None, steps=1, restart=None, top=2)
     >>> walks.landing.tolist(), walks.values[1].tolist()
-    ([[0, 1], [1, 0], [2, 1]], [[0.0, 0.0], [1.0, 0.0]])
+    ([[0, 1], [0, 2], [2, 1]], [[1.0, 0.0], [0.0, 1.0]])
     """
     from magnetite.kernels.walks import encode_nodes
 
