@@ -99,7 +99,7 @@ def test_the_kernel_is_deterministic():
 def test_large_graphs_agree_on_cpu_and_gpu():
     """One component of thousands of nodes beside small ones, solved by iteration on both devices."""
     generator = torch.Generator().manual_seed(0)
-    edges = torch.cat([torch.randint(0, 3000, (2, 9000), generator=generator), torch.tensor([[3000], [3001]])], dim=1)
+    edges = torch.cat([torch.randint(0, 6000, (2, 18000), generator=generator), torch.tensor([[6000], [6001]])], dim=1)
     graphs = mt.Digraphs.from_edges(edges)
     encoding = mt.MagneticLaplacian(k=8, q=0.1)
     on_cpu, on_gpu = encoding(graphs), encoding(graphs.to("cuda"))

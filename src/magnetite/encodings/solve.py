@@ -17,6 +17,9 @@ from magnetite.packed import ragged_rows
 LARGE_BY = 16
 """Graphs of more nodes than this times k gain from an iteration for k pairs, if they are large at all."""
 
+DENSE_ON_GPU = 4096
+"""On a GPU, dense matrices up to this size are faster than the iteration."""
+
 
 def solve(graphs: Digraphs, operator: Operator, roots: Int[Tensor, " b"] | None, result: Eigenpairs) -> None:
     """Write the lowest eigenpairs of every graph into `result`; what one engine does not verify, the next one solves.
@@ -57,7 +60,8 @@ def _by_iteration(
 ) -> Int[Tensor, " left"]:
     """Solve the large ones of these graphs as sparse matrices, one after the other; the ids of those that are left."""
     k = result.values.shape[1]
-    large = graphs.sizes[ids] > max(ENGINE_UP_TO, LARGE_BY * k)
+    dense = ENGINE_UP_TO if graphs.device.type == "cpu" else DENSE_ON_GPU
+    large = graphs.sizes[ids] > max(dense, LARGE_BY * k)
     for place in ids[large].tolist():
         graph = graphs.one(place).to("cpu")
         parts = graph.edges, graph.num_nodes, graph.weights, operator, k

@@ -24,7 +24,7 @@ def suits(matrices: Shaped[Tensor, "b n n"], k: int) -> bool:
     size = matrices.shape[-1]
     if not 2 <= size <= LARGEST.get(matrices.dtype, 0) or not hasattr(torch.cuda, "_compile_kernel"):
         return False
-    kept, threads = min(k, size), _threads(size)
+    kept, threads = min(k, size), _threads(size, matrices.element_size())
     limit = torch.cuda.get_device_properties(matrices.device).shared_memory_per_block_optin
     return kept <= threads and _shared_bytes(size, kept, matrices.element_size(), threads) <= limit
 
@@ -34,7 +34,7 @@ def one_block_each(
 ) -> tuple[Float[Tensor, "b kept"], Shaped[Tensor, "b n kept"]]:
     """The k lowest eigenpairs by tridiagonal form, multisection and twisted factorisations; unverified."""
     count, size, _ = matrices.shape
-    kept, threads = min(k, size), _threads(size)
+    kept, threads = min(k, size), _threads(size, matrices.element_size())
     work = matrices.clone(memory_format=torch.contiguous_format)
     values = torch.empty((count, kept), dtype=matrices.dtype.to_real(), device=matrices.device)
     vectors = torch.empty((count, size, kept), dtype=matrices.dtype, device=matrices.device)
@@ -47,9 +47,9 @@ def one_block_each(
     return values, vectors
 
 
-def _threads(size: int) -> int:
+def _threads(size: int, element: int) -> int:
     """The fastest of 128, 256, 512 and 1,024 on an H200, to the nearest size that keeps the variants few."""
-    return 128 if size <= 64 else 256 if size <= 128 else 512
+    return 128 if size <= 64 else 256 if size <= (112 if element == 16 else 128) else 512
 
 
 _TILES = {128: 2, 256: 4, 512: 8}

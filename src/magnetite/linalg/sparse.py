@@ -1,6 +1,8 @@
 """Sparse magnetic Laplacians of single graphs, and their products with blocks of vectors."""
 
+import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,13 +64,19 @@ class SparseHermitian:
         on_cores(lambda part: multiply(*arrays, shift, scale, carry, part.start, part.stop), _parts(self.size))
         return z
 
+    @cached_property
+    def _csr(self) -> Tensor:
+        """The same matrix for cuSPARSE."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sparse", category=UserWarning)  # "beta", and unchecked indices
+            indices = self.start, self.columns.long()
+            return torch.sparse_csr_tensor(*indices, self.data, (self.size, self.size), check_invariants=False)
+
     def _product(self, x: Float[Tensor, "n 8"]) -> Float[Tensor, "n 8"]:
         """`L X` by cuSPARSE."""
-        shape = (self.size, self.size)
-        matrix = torch.sparse_csr_tensor(self.start, self.columns.long(), self.data, shape, check_invariants=False)
         if not self.data.is_complex():
-            return matrix @ x
-        product = matrix @ torch.complex(x[:, :4].contiguous(), x[:, 4:].contiguous())
+            return self._csr @ x
+        product = self._csr @ torch.complex(x[:, :4].contiguous(), x[:, 4:].contiguous())
         return torch.cat([product.real, product.imag], dim=1)
 
     def pack(self, vectors: Shaped[Tensor, "b n"]) -> Float[Tensor, "n 8"]:

@@ -78,12 +78,13 @@ def _torch(device: str, encoding: MagneticLaplacian) -> Callable[[Digraphs], Any
 
 
 def _scipy(encoding: MagneticLaplacian) -> Callable[[Digraphs], Any]:
-    """Build each Laplacian with magnetite, and call `eigsh` on it as a sparse matrix, at its favourite end."""
+    """Build each Laplacian with magnetite, and call `eigsh` on it, at the end it likes best and to our tolerance."""
 
     def encode(graphs: Digraphs) -> Any:
         from scipy.sparse import eye_array
         from scipy.sparse.linalg import eigsh
 
+        from magnetite.linalg.eigen_sparse import tolerance_for
         from magnetite.linalg.operators import Operator
         from magnetite.linalg.pairs import pair_edges
         from magnetite.linalg.sparse import sparse_laplacian
@@ -94,7 +95,8 @@ def _scipy(encoding: MagneticLaplacian) -> Callable[[Digraphs], Any]:
             pairs = pair_edges(graph.edges, graph.edge_ptr, graph.sizes, None)
             matrix = sparse_laplacian(pairs, operator).to_scipy()
             turned = 2 * eye_array(graph.num_nodes, dtype=matrix.dtype, format="csr") - matrix
-            found.append(eigsh(turned, k=encoding.k, which="LA", tol=1e-6))  # pyright: ignore[reportArgumentType]
+            tolerance: Any = tolerance_for(graph.num_nodes)
+            found.append(eigsh(turned, k=encoding.k, which="LA", tol=tolerance))
         return found
 
     return encode
