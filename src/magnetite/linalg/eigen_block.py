@@ -41,7 +41,9 @@ def one_block_each(
     lanes = min(32, 1 << int(log2(threads // kept)))
     arguments = [work, values, vectors, size, kept, lanes, ceil(55 / log2(lanes + 1))]
     with torch.cuda.device(matrices.device):
-        kernel = _kernel(matrices.dtype, threads, matrices.device.index or 0)
+        # How many times 32 rows it is compiled for: few variants, because each takes seconds at first.
+        tiles = 2 if size <= 64 else 4 if size <= 128 else 8
+        kernel = _kernel(matrices.dtype, threads, tiles, matrices.device.index or 0)
         shared = _shared_bytes(size, kept, matrices.element_size(), threads)
         kernel(grid=(count, 1, 1), block=(threads, 1, 1), args=arguments, shared_mem=shared)
     return values, vectors
@@ -52,19 +54,15 @@ def _threads(size: int, element: int) -> int:
     return 128 if size <= 64 else 256 if size <= (112 if element == 16 else 128) else 512
 
 
-_TILES = {128: 2, 256: 4, 512: 8}
-"""How many times 32 rows a block of so many threads is compiled for: three variants, each takes seconds at first."""
-
-
 def _shared_bytes(n: int, k: int, element: int, threads: int) -> int:
     """What `carve` in the kernel lays out."""
     return 8 * (2 * n + k + k % 2) + element * (n * k + (n * k) % 2 + (3 + threads // 32) * n)
 
 
 @functools.cache
-def _kernel(dtype: torch.dtype, threads: int, device: int) -> Any:
+def _kernel(dtype: torch.dtype, threads: int, tiles: int, device: int) -> Any:
     source = Path(__file__).with_name("lowest_pairs.cu").read_text(encoding="utf-8")
-    options = [*_OPTIONS[dtype], f"-DTHREADS={threads}", f"-DTILES={_TILES[threads]}"]
+    options = [*_OPTIONS[dtype], f"-DTHREADS={threads}", f"-DTILES={tiles}"]
     kernel = torch.cuda._compile_kernel(source, "lowest_pairs", nvcc_options=options)  # pyright: ignore[reportPrivateUsage]
     kernel.set_shared_memory_config(torch.cuda.get_device_properties(device).shared_memory_per_block_optin)
     return kernel
