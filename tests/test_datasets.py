@@ -7,6 +7,7 @@ pytest.importorskip("torch_geometric")
 from torch_geometric.loader import DataLoader
 
 from magnetite.datasets import PlaygroundDataset, SortingDataset
+from magnetite.transforms import AddMagneticLaplacianPE
 
 
 def test_sorting(tmp_path):
@@ -70,3 +71,15 @@ def test_transforms_before_and_after(tmp_path):
     assert mark.calls == 15 and again[0].mark.unique().tolist() == [4]
     assert SortingDataset(tmp_path, task, "valid", pre_transform=Mark(5))[0].mark.unique().tolist() == [5]
     assert "mark" not in SortingDataset(tmp_path, task, "valid")[0]
+
+
+def test_what_a_pre_transform_makes_is_kept_without_pickle(tmp_path):
+    encode = AddMagneticLaplacianPE(k=4)
+    dataset = SortingDataset(tmp_path, Sorting(valid=5), "valid", pre_transform=encode)
+    plain = SortingDataset(tmp_path, Sorting(valid=5), "valid", transform=encode)
+    for number in (0, 14):
+        assert torch.equal(dataset[number].magnetic_pe, plain[number].magnetic_pe)
+    endings = {path.suffix for path in (tmp_path / "processed").iterdir() if not path.name.startswith(".")}
+    assert ".safetensors" in endings
+    with pytest.raises(ValueError, match="only tensors are kept"):
+        SortingDataset(tmp_path, Sorting(valid=5), "valid", pre_transform=lambda data: data.update({"name": "x"}))

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
 from magnetite.graphs import Digraphs
-from magnetite.storage import replacing
+from magnetite.storage import read_tensors, write_tensors
 from magnetite.tasks import Examples, Playground, Sorting, Task
 from magnetite.tasks.examples import check_split, shard_count
 from magnetite.tasks.shards import MANIFEST, claim, read, write
@@ -51,11 +51,14 @@ class TaskDataset(InMemoryDataset):
     def _load_transformed(self, pre_transform: Callable[[Any], Any]) -> None:
         """Transform every graph once; the result is kept under the transform's `repr`, which names its parameters."""
         name = hashlib.sha256(repr(pre_transform).encode()).hexdigest()[:16]
-        path = Path(self.processed_dir) / f"{self.split}-{name}.pt"
+        path = Path(self.processed_dir) / f"transformed-{self.split}-{name}.safetensors"
         if not path.exists():
-            with replacing(path) as part:
-                self.save([pre_transform(self.get(number)) for number in range(len(self))], str(part))
-        self.load(str(path))
+            joined = self.collate([pre_transform(self.get(number)) for number in range(len(self))])
+            write_tensors(path, _named(*joined), {"transform": repr(pre_transform)})
+        tensors, _ = read_tensors(path)
+        self._data = Data.from_dict({key[5:]: tensor for key, tensor in tensors.items() if key.startswith("data/")})
+        self.slices = {key[7:]: tensor for key, tensor in tensors.items() if key.startswith("slices/")}
+        self._data_list = None  # PyG's copies of the graphs as they were
 
     @property
     def processed_file_names(self) -> list[str]:
@@ -133,6 +136,16 @@ class SortingDataset(TaskDataset):
             "y": (graphs.graph_features["label"], each),
             "length": (graphs.graph_features["length"], each),
         }
+
+
+def _named(data: Any, slices: Any) -> dict[str, Tensor]:
+    """All tensors of a joined data set by name."""
+    named = {f"data/{name}": value for name, value in data.to_dict().items()}
+    for name, value in named.items():
+        if not isinstance(value, Tensor):
+            kind = type(value).__name__
+            raise ValueError(f"the pre_transform set {name[5:]!r} to a {kind}, only tensors are kept: use transform=")
+    return named | {f"slices/{name}": pointers for name, pointers in slices.items()}
 
 
 def _edges(graphs: Digraphs) -> Columns:
