@@ -1,0 +1,138 @@
+"""Write the README's table of results from `results/`: no figure in it is typed by hand.
+
+python benchmarks/readme.py
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+BEGIN, END = "<!-- results: written by benchmarks/readme.py -->", "<!-- end of results -->"
+
+Row = tuple[str, str, str, str]
+
+
+def result(name: str) -> dict[str, Any]:
+    """The measured result of one command."""
+    return json.loads((ROOT / "results" / f"{name}.json").read_text(encoding="utf-8"))["result"]
+
+
+def rows() -> list[Row]:
+    """What, against what, the figure, the command."""
+    return [*_correctness(), *_processor(), *_gpu(), *_large(), *_data()]
+
+
+def _correctness() -> list[Row]:
+    checked = result("verification")
+    errors = checked["largest_errors"]
+    worst = {kind: max(values.values()) for kind, values in errors.items()}
+    figure = f"none fails; {worst['torch.float32']:.0e} in float32, {worst['torch.float64']:.0e} in float64"
+    examples = {row["graph"]: row["one_way_edges_in_order"] for row in result("figure-examples")["rows"]}
+    restored = [
+        name for name in ("sequence", "balanced binary tree", "trumpet (fully connected)") if examples[name] == 1
+    ]
+    return [
+        (
+            f"{checked['graphs']:,} odd digraphs of 1–150 nodes: largest residual or unitarity error",
+            "the definition",
+            figure,
+            "benchmarks/verification.py",
+        ),
+        ("order of permuted nodes from `Im γ₀`", "the paper", f"restored: {', '.join(restored)}", "make demo"),
+    ]
+
+
+def _processor() -> list[Row]:
+    measured = result("benchmark-encodings")["rows"]
+    sizes = " / ".join(measured)
+    command = "benchmarks/encodings.py"
+    numpy, pyg = (" / ".join(f"{row[f'times_{side}']:.1f}×" for row in measured.values()) for side in ("numpy", "pyg"))
+    failed = sum(row["pyg_failures"] for row in measured.values())
+    return [
+        (f"magnetic eigenpairs, 2 cores, n {sizes}", "NumPy `eigh` in two threads", f"{numpy} faster", command),
+        ("same graphs", f"PyG's `AddLaplacianEigenvectorPE` (fails on {failed})", f"{pyg} faster", command),
+    ]
+
+
+def _gpu() -> list[Row]:
+    measured = result("benchmark-eigen-gpu")["rows"]
+    chosen = [row for row in measured if row["n"] in (33, 80, 128, 256)]
+    sizes = " / ".join(str(row["n"]) for row in chosen)
+    wrong = sum(row["ours_double_wrong"] + row["ours_single_wrong"] for row in measured)
+    command = "benchmarks/eigen_gpu.py"
+    encoded = result("benchmark-sorting-encoded")
+    first, second = (encoded[run]["seconds_together"] for run in ("first", "second"))
+    return [
+        (
+            f"the same on an H200, float64, n {sizes}",
+            "`torch.linalg.eigh` there",
+            " / ".join(f"{row['double_against_torch']:.0f}×" for row in chosen) + f" faster, {wrong} wrong",
+            command,
+        ),
+        (
+            "float32",
+            "JAX's batched `eigh` there",
+            " / ".join(f"{row['single_against_jax']:.1f}×" for row in chosen) + " faster",
+            command,
+        ),
+        (
+            f"{encoded['second']['graphs']:,} sorting networks drawn and encoded, k=25, H200",
+            "",
+            f"{second:.0f} s ({first:.0f} s with compilation)",
+            "benchmarks/sorting_encoded.py",
+        ),
+    ]
+
+
+def _large() -> list[Row]:
+    found = []
+    for name in ("debian", "random"):
+        measured = result(f"benchmark-large-{name}")["eigenpairs"]
+        what = f"{measured['nodes']:,} nodes, {measured['edges']:,} edges ({name}), {measured['k']} pairs, 2 cores"
+        ended = "" if measured["arpack"]["finished"] else "at least "
+        figure = f"{ended}{measured['times_faster']:.1f}× faster: {measured['ours']['seconds']:.0f} s"
+        found.append((what, "SciPy's ARPACK", figure, "benchmarks/large.py"))
+    return found
+
+
+def _data() -> list[Row]:
+    networks, sets = result("benchmark-sorting"), result("benchmark-data")
+    playground = sets["playground, directed distance, cpu"]
+    return [
+        (
+            "sorting networks drawn, lengths 7–11 / 16, one core",
+            "sets of inputs in NumPy",
+            f"{networks['7–11']['ratio']:,.0f}× / {networks['16']['ratio']:,.0f}× faster",
+            "benchmarks/sorting.py",
+        ),
+        (
+            f"{playground['graphs']:,} playground graphs with distances, 2 cores",
+            "",
+            f"{playground['seconds']:.1f} s",
+            "benchmarks/data.py",
+        ),
+    ]
+
+
+def table() -> str:
+    """The table, in Markdown."""
+    lines = ["| what | against | figure | command |", "|---|---|---|---|"]
+    lines += [f"| {what} | {against} | {figure} | `{command}` |" for what, against, figure, command in rows()]
+    return "\n".join(lines)
+
+
+def written(text: str) -> str:
+    """The README's text with the table between its marks."""
+    before, rest = text.split(BEGIN)
+    return f"{before}{BEGIN}\n{table()}\n{END}{rest.split(END)[1]}"
+
+
+def main() -> None:
+    """Rewrite the README."""
+    path = ROOT / "README.md"
+    path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
