@@ -148,6 +148,13 @@ def test_extreme_weights():
         )
 
 
+def test_single_precision_is_for_gpus(odd):
+    double, single = mt.MagneticLaplacian(k=4), mt.MagneticLaplacian(k=4, precision="single")
+    assert torch.equal(double(odd).vectors, single(odd).vectors)
+    with pytest.raises(ValueError, match="precision"):
+        mt.MagneticLaplacian(k=4, precision="half")
+
+
 @pytest.mark.parametrize("encoding", [mt.MagneticLaplacian, mt.Laplacian])
 def test_bad_parameters(encoding):
     with pytest.raises(ValueError, match="k=0"):

@@ -80,6 +80,13 @@ def test_single_precision_results_that_fail_are_redone_in_double(monkeypatch):
     assert verify(batch[3:4], values[3:4], vectors[3:4])[0] < 1e-12
 
 
+def test_single_precision_by_name():
+    graphs = odd_digraphs(seed=11, count=200, high=90).to("cuda")
+    double, single = mt.MagneticLaplacian(k=8)(graphs), mt.MagneticLaplacian(k=8, precision="single")(graphs)
+    torch.testing.assert_close(single.values, double.values, atol=1e-5, rtol=0)
+    assert not torch.equal(single.vectors, double.vectors)
+
+
 def test_without_the_library_torch_solves_and_it_is_said_once(monkeypatch):
     monkeypatch.setattr(eigen_cuda, "_library", lambda: None)
     batch = matrices(300, count=4)

@@ -21,9 +21,12 @@ DENSE_ON_GPU = 4096
 """On a GPU, dense matrices up to this size are faster than the iteration."""
 
 
-def solve(graphs: Digraphs, operator: Operator, roots: Int[Tensor, " b"] | None, result: Eigenpairs) -> None:
+def solve(
+    graphs: Digraphs, operator: Operator, roots: Int[Tensor, " b"] | None, result: Eigenpairs, single: bool = False
+) -> None:
     """Write the lowest eigenpairs of every graph into `result`; what one engine does not verify, the next one solves.
 
+    `single` allows single precision in dense batches on a GPU.
     Laplacians are positive semi-definite: eigenvalues below zero are rounding, and become zero.
     """
     waiting = torch.arange(len(graphs), device=graphs.device)
@@ -31,7 +34,7 @@ def solve(graphs: Digraphs, operator: Operator, roots: Int[Tensor, " b"] | None,
         waiting = _by_engine(graphs, operator, roots, result)
     waiting = _by_iteration(graphs, waiting, operator, roots, result)
     if waiting.numel():
-        _by_dense_batches(graphs, waiting, operator, roots, result)
+        _by_dense_batches(graphs, waiting, operator, roots, result, single and graphs.device.type != "cpu")
 
 
 def _by_engine(
@@ -80,13 +83,18 @@ def _by_iteration(
 
 
 def _by_dense_batches(
-    graphs: Digraphs, ids: Int[Tensor, " some"], operator: Operator, roots: Int[Tensor, " b"] | None, result: Eigenpairs
+    graphs: Digraphs,
+    ids: Int[Tensor, " some"],
+    operator: Operator,
+    roots: Int[Tensor, " b"] | None,
+    result: Eigenpairs,
+    single: bool,
 ) -> None:
     """Solve these graphs as dense matrices, by LAPACK or on the graphs' device."""
     k, dtype = result.values.shape[1], result.vectors.dtype
 
     def work(chunk: Chunk) -> None:
-        values, vectors = lowest_eigenpairs(operator.dense(chunk.adjacency), k)
+        values, vectors = lowest_eigenpairs(operator.dense(chunk.adjacency), k, single)
         vectors, anchored = normalise(vectors, None if roots is None else roots[chunk.ids])
         kept = values.shape[1]
         result.values[chunk.ids, :kept] = values.clamp(min=0).to(result.values)
