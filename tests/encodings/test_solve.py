@@ -1,3 +1,8 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -53,3 +58,24 @@ def test_sparse_walks_of_many_graphs(odd):
 def test_wrong_parameters_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         mt.SparseRandomWalk(**wrong)
+
+
+HASH = """
+import hashlib, sys
+sys.path.insert(0, {root!r})
+from tests.conftest import odd_digraphs
+import magnetite as mt
+graphs = odd_digraphs(seed=4, count=60)
+pairs = [encoding(graphs) for encoding in (mt.Laplacian(k=3), mt.MagneticLaplacian(k=4))]
+print(hashlib.sha256(b"".join(one.vectors.numpy().tobytes() for one in pairs)).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_the_bits_do_not_depend_on_whether_kernels_were_just_compiled(tmp_path):
+    root = str(Path(__file__).parent.parent.parent)
+    command = [sys.executable, "-c", HASH.format(root=root)]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    runs = [subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(2)]
+    assert any(tmp_path.rglob("*.nbc"))
+    assert runs[0].stdout == runs[1].stdout
