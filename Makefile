@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# pip resolves a bare `torch` to gigabytes of CUDA, so a CPU build is installed first, pinned.
+# torch goes first, pinned: a bare `torch` of another package would pull the newest one, with gigabytes of CUDA.
+# Where the package index has CUDA builds only, name a CPU build here: make test TORCH=…
 TORCH ?= torch==2.13.0
 
 .PHONY: test lint demo docs bench slow clean
@@ -17,7 +18,7 @@ lint: $(VENV)/dev
 	$(BIN)/lint-imports
 
 demo: $(VENV)/base
-	$(BIN)/magnetite reproduce figure-examples
+	$(BIN)/magnetite reproduce figure-examples --out demo
 
 docs: $(VENV)/docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build
@@ -29,7 +30,7 @@ slow: $(VENV)/dev
 	$(BIN)/python -m pytest -m slow -n 0
 
 clean:
-	rm -rf $(VENV) docs/_build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) demo docs/_build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/torch:
 	$(PYTHON) -m venv $(VENV)

@@ -39,7 +39,12 @@ def _correctness() -> list[Row]:
             figure,
             "benchmarks/verification.py",
         ),
-        ("order of permuted nodes from `Im γ₀`", "the paper", f"restored: {', '.join(restored)}", "make demo"),
+        (
+            "order of permuted nodes from `Im γ₀`",
+            "the paper",
+            f"restored: {', '.join(restored)}",
+            "magnetite reproduce figure-examples",
+        ),
     ]
 
 

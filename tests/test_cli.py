@@ -102,6 +102,11 @@ BAD = {
     "unknown output": (["encode", "good.txt", "--out", "pe.xyz"], "ending"),
     "unknown encoding": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "cubic"], "magnetic, laplacian"),
     "unknown convention": (["encode", "good.txt", "--out", "pe.npz", "--convention", "x"], "paper, networkx"),
+    "unwritable output": (["encode", "good.txt", "--out", "/proc/pe.npz"], "cannot be written"),
+    "unwritable plot": (["encode", "good.txt", "--out", "pe.npz", "--plot", "/proc/pe.png"], "cannot be written"),
+    "output is a folder": (["encode", "good.txt", "--out", "folder.npz"], "is a folder"),
+    "shards in a file": (["data", "sorting", "--out", "good.txt"], "is a file"),
+    "empty archive": (["encode", "empty.npz", "--out", "pe.npz"], "no whole .npz archive"),
     "unknown device": (["encode", "good.txt", "--out", "pe.npz", "--device", "abacus"], "'abacus' cannot be used"),
     "unknown task": (["data", "knitting", "--out", "d"], "playground, sorting"),
     "unknown split": (["data", "sorting", "--out", "d", "--split", "rest"], "rest"),
@@ -126,6 +131,8 @@ def test_bad_input_gets_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys, 
     (tmp_path / "empty.txt").write_text("")
     (tmp_path / "empty.json").write_text('{"nodes": [], "links": []}')
     (tmp_path / "folder.txt").mkdir()
+    (tmp_path / "folder.npz").mkdir()
+    (tmp_path / "empty.npz").touch()
     (tmp_path / "data.pt").touch()
     (tmp_path / "data.xyz").touch()
     np.savez(tmp_path / "range.npz", edge_index=np.array([[0], [5]]), num_nodes=3)

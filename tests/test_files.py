@@ -55,6 +55,29 @@ def test_every_format_gives_the_same_graph(graph, tmp_path, name):
     np.testing.assert_allclose(adjacency(named), nx.to_numpy_array(graph))
 
 
+@pytest.mark.parametrize(
+    ("content", "edges"),
+    [
+        ("source,target\na,b", [("a", "b", 1)]),
+        ("Target,Source\na,b", [("b", "a", 1)]),
+        ("weight,from,to\n2,a,b", [("a", "b", 2)]),
+        ("node_1,node_2\n0,1\n1,2", [("0", "1", 1), ("1", "2", 1)]),
+        ("caller,callee,calls\na,b,3", [("a", "b", 3)]),
+        ("a,b\nb,c", [("a", "b", 1), ("b", "c", 1)]),
+        ("a,b,2\nb,c", [("a", "b", 2), ("b", "c", 1)]),
+    ],
+)
+def test_csv_headers_and_missing_weights(tmp_path, content, edges):
+    (tmp_path / "a.csv").write_text(content)
+    named = read_graphs(tmp_path / "a.csv")
+    source, target = named.graphs.edges.tolist()
+    found = [
+        (named.names[u], named.names[v], w)
+        for u, v, w in zip(source, target, named.graphs.edge_weight.tolist(), strict=True)
+    ]
+    assert found == edges
+
+
 def test_names_keep_their_order_of_appearance_and_numbers_theirs(tmp_path):
     (tmp_path / "a.txt").write_text("b a\na c\n")
     assert read_graphs(tmp_path / "a.txt").names == ["b", "a", "c"]
@@ -73,10 +96,14 @@ def test_names_keep_their_order_of_appearance_and_numbers_theirs(tmp_path):
         ("a.csv", "0,1,2,3", "4 columns"),
         ("a.json", '{"nodes": [{"id": 0}], "links": [{"source": 0, "target": 7}]}', "node 7"),
         ("a.json", '{"nodes": [', "cannot be read"),
-        ("a.json", '{"edges": []}', "missing 'nodes'"),
+        ("a.json", '{"edges": []}', "no nodes"),
+        ("a.json", "", "node-link data"),
         ("a.json", '{"nodes": [], "edges": []}', "empty"),
         ("a.graphml", "<graphml", "cannot be read"),
-        ("a.npz", "not a zip", "cannot be read"),
+        ("a.npz", "not a zip", "no whole .npz archive"),
+        ("a.npz", "", "no whole .npz archive"),
+        ("a.graphml", "", "expected a GraphML graph"),
+        ("a.csv", "a;b", "separated by commas"),
         ("a.safetensors", "short", "not a whole safetensors file"),
         ("a.pt", "", "runs code when it is loaded"),
         ("a.pkl", "", "pickle"),
@@ -100,7 +127,7 @@ def test_node_ids_out_of_range_in_npz(tmp_path):
 
 def test_pickled_arrays_are_refused(tmp_path):
     np.savez(tmp_path / "a.npz", edge_index=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(ValueError, match="allow_pickle"):
+    with pytest.raises(ValueError, match="pickle"):
         read_graphs(tmp_path / "a.npz")
 
 
@@ -119,6 +146,16 @@ def test_outputs_hold_the_encoding(tmp_path, odd):
     lines = (tmp_path / "pe.csv").read_text().splitlines()
     assert lines[0] == "graph,node,value_0,value_1,value_2,re_0,re_1,re_2,im_0,im_1,im_2"
     assert len(lines) == 1 + len(names)
+
+
+def test_tables_leave_padding_open_and_name_potentials(tmp_path):
+    edge = mt.Digraphs.from_edges([[0], [1]])
+    write_encoding(tmp_path / "pe.csv", mt.MagneticLaplacian(k=3, q=(0.1, 0.2))(edge), ["a", "b"])
+    header, row, _ = (tmp_path / "pe.csv").read_text().splitlines()
+    cells = dict(zip(header.split(","), row.split(","), strict=True))
+    assert {"value_0_0", "value_1_2", "re_1_1", "im_0_2"} <= cells.keys()
+    assert cells["value_0_2"] == cells["re_1_2"] == "nan"
+    assert cells["re_1_1"] != "nan"
 
 
 def test_pairs_of_nodes_are_no_table(tmp_path, odd):

@@ -60,7 +60,7 @@ def encode(
     q: Annotated[list[float] | None, typer.Option(help="Absolute potential in [0, 0.5]; repeat for multi-q.")] = None,
     relative_q: Annotated[
         list[float] | None,
-        typer.Option(help="Relative potential q', q = q'/min(one-way edges, nodes).  [default: 0.25]"),
+        typer.Option(help="Relative potential q', q = q'/min(one-way edges, nodes); 0.25 if left out"),
     ] = None,
     normalised: Annotated[bool, typer.Option(help="Degree-normalised Laplacian, or L_U.")] = True,
     convention: Annotated[str, typer.Option(help="paper, networkx, pygsd or multi-q.")] = "paper",

@@ -10,7 +10,7 @@ import torch
 
 from magnetite.encodings import Eigenpairs
 from magnetite.graphs import Digraphs
-from magnetite.storage import replacing
+from magnetite.storage import check_writable, replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,6 +58,7 @@ def check_figure(path: Path) -> None:
     """Refuse an ending that cannot be drawn, before any work is done."""
     if path.suffix not in FIGURE_ENDINGS:
         raise ValueError(f"{path} has no known ending for a figure: use one of {' '.join(FIGURE_ENDINGS)}")
+    check_writable(path)
 
 
 def save_figure(figure: "Figure", path: str | Path) -> None:

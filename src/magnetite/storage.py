@@ -43,6 +43,22 @@ def replacing(path: str | Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
+def check_writable(path: str | Path) -> None:
+    """Refuse a place where no file can be written, before any work is done for it."""
+    path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: give the name of a file in it")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent)
+    except OSError as error:
+        raise ValueError(
+            f"{path} cannot be written ({error.strerror}): choose a folder that you may write to"
+        ) from error
+    os.close(handle)
+    Path(name).unlink()
+
+
 def write_json(path: str | Path, content: object) -> None:
     """Write `content` as indented JSON in one step."""
     with replacing(path) as part:

@@ -1,10 +1,13 @@
+import networkx as nx
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
+from jaxtyping import TypeCheckError
 
 import magnetite as mt
 from magnetite.encodings import solve
+from magnetite.encodings.chunks import check_graphs
 from magnetite.linalg import eigen
 from magnetite.linalg.laplacian import laplacian, magnetic_laplacian
 from magnetite.testing import assert_permutation_equivariant, digraphs
@@ -146,6 +149,14 @@ def test_extreme_weights():
         torch.testing.assert_close(
             mt.MagneticLaplacian(k=3)(graph).vectors, mt.MagneticLaplacian(k=3)(reference).vectors
         )
+
+
+def test_other_graph_types_are_refused_with_the_way_to_convert():
+    for encoding in (mt.MagneticLaplacian(k=2), mt.Laplacian(k=2)):
+        with pytest.raises((TypeError, TypeCheckError)):
+            encoding(nx.path_graph(3, nx.DiGraph))
+    with pytest.raises(TypeError, match="from_networkx"):
+        check_graphs(nx.path_graph(3, nx.DiGraph))
 
 
 def test_single_precision_is_for_gpus(odd):

@@ -27,6 +27,15 @@ class Chunk:
     adjacency: Float[Tensor, "g n n"]
 
 
+def check_graphs(graphs: object) -> None:
+    """Refuse what is not `Digraphs`, with the way to make it."""
+    if not isinstance(graphs, Digraphs):
+        kind = type(graphs).__name__
+        raise TypeError(
+            f"encodings take Digraphs, not {kind}: use Digraphs.from_networkx, from_pyg, from_scipy or from_edges"
+        )
+
+
 def for_each_chunk(graphs: Digraphs, work: Callable[[Chunk], None], ids: Int[Tensor, " some"] | None = None) -> None:
     """Call `work` on chunks of graphs of equal size, in parallel on the CPU; `work` writes its own rows of the result.
 
@@ -34,6 +43,7 @@ def for_each_chunk(graphs: Digraphs, work: Callable[[Chunk], None], ids: Int[Ten
     Small matrices are solved by single-threaded BLAS inside a pool, so that the bits do not depend on the number of
     threads (`torch.set_num_threads`).
     """
+    check_graphs(graphs)
     order = torch.argsort(graphs.sizes, stable=True)
     order = order if ids is None else order[torch.isin(order, ids)]
     arranged = graphs.select(order)

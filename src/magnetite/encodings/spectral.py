@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from magnetite.encodings.chunks import check_graphs
 from magnetite.encodings.results import Eigenpairs
 from magnetite.encodings.solve import solve
 from magnetite.graphs import Digraphs
@@ -101,6 +102,7 @@ def check_dtype(dtype: torch.dtype) -> None:
 def _encode(
     graphs: Digraphs, k: int, operator: Operator, dtype: torch.dtype, root_name: str | None, single: bool = False
 ) -> Eigenpairs:
+    check_graphs(graphs)
     shape = (len(graphs), k)
     result = Eigenpairs(
         node_ptr=graphs.node_ptr,

@@ -15,7 +15,9 @@ from magnetite.tasks.shards import write
 
 def data(
     task: Annotated[str, typer.Argument(help="Which task: playground or sorting.")],
-    out: Annotated[Path, typer.Option(help="Folder for the shards; a run that was stopped goes on there.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for the shards; a run that was stopped goes on there. Sizes and seed stay.")
+    ],
     split: Annotated[
         list[str] | None, typer.Option(help="train, valid or test; may be repeated; all if left out.")
     ] = None,
@@ -33,6 +35,8 @@ def data(
     """Build a data set as safetensors shards with a manifest; run it again to go on after an interruption."""
     options = {"seed": seed, "shard_size": shard_size, "train": train, "valid": valid, "test": test}
     chosen = _task(task, options | {"per_size": per_size, "target": target, "acyclic": acyclic})
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"{out} is a file: give a folder for the shards")
     splits = split or list(SPLITS)
     for name in splits:
         check_split(name)
