@@ -60,6 +60,17 @@ def test_wrong_parameters_are_refused(wrong):
         mt.SparseRandomWalk(**wrong)
 
 
+def test_a_bar_shows_the_pairs_found_on_a_terminal_only(monkeypatch, capsys):
+    with solve._progress_bar(10**6, 4) as progress:
+        assert progress is None
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with solve._progress_bar(10, 4) as progress:
+        assert progress is None
+    with solve._progress_bar(10**6, 4) as progress:
+        progress(2, 0.1)
+    assert "1,000,000 nodes" in capsys.readouterr().err
+
+
 HASH = """
 import hashlib, sys
 sys.path.insert(0, {root!r})

@@ -1,5 +1,9 @@
 """Which engine solves which graph: the CPU's for small ones, dense batches, and an iterative one for large ones."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -9,6 +13,7 @@ from magnetite.encodings.results import Eigenpairs
 from magnetite.graphs import Digraphs
 from magnetite.linalg.eigen import SolverFailure, equal_groups, lowest_eigenpairs
 from magnetite.linalg.eigen_cpu import ENGINE_UP_TO, lowest_of_graphs
+from magnetite.linalg.eigen_sparse import Progress
 from magnetite.linalg.large import lowest_of_large
 from magnetite.linalg.normalise import normalise
 from magnetite.linalg.operators import Operator
@@ -16,6 +21,9 @@ from magnetite.packed import ragged_rows
 
 LARGE_BY = 16
 """Graphs of more nodes than this times k gain from an iteration for k pairs, if they are large at all."""
+
+SHOWN_FROM = 20_000
+"""Graphs of so many nodes get a progress bar."""
 
 DENSE_ON_GPU = 4096
 """On a GPU, dense matrices up to this size are faster than the iteration."""
@@ -69,7 +77,8 @@ def _by_iteration(
         graph = graphs.one(place).to("cpu")
         parts = graph.edges, graph.num_nodes, graph.weights, operator, k
         try:
-            values, vectors = lowest_of_large(*parts, device=graphs.device)
+            with _progress_bar(graph.num_nodes, k) as progress:
+                values, vectors = lowest_of_large(*parts, progress, device=graphs.device)
         except SolverFailure as error:
             raise SolverFailure(
                 f"graph {place} ({graph.num_nodes} nodes)", place, error.residual, error.unitarity
@@ -80,6 +89,20 @@ def _by_iteration(
         result.group[place] = equal_groups(values[None], torch.ones((1, k), dtype=torch.bool))[0]
         result.anchored[place] = anchored[0]
     return ids[~large]
+
+
+@contextmanager
+def _progress_bar(nodes: int, k: int) -> Iterator[Progress | None]:
+    """A bar of the pairs found, where a graph takes long enough and somebody looks at a terminal."""
+    if nodes < SHOWN_FROM or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(f"eigenpairs of {nodes:,} nodes", total=k)
+        yield lambda found, _worst: bar.update(task, completed=found)
 
 
 def _by_dense_batches(
