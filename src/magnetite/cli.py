@@ -96,7 +96,12 @@ app.command(epilog="Example: magnetite data sorting --split train --out sorting-
 
 @app.command(epilog="Example: magnetite reproduce figure-examples")
 def reproduce(
-    what: Annotated[str, typer.Argument(help="figure-examples: the paper's twelve example graphs (appendix A).")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="figure-examples (the twelve example graphs) or figure-topological-sorts (Batcher's networks)."
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the table, the figure and the JSON.")] = Path("results"),
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
 ) -> None:

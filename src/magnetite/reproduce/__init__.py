@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from magnetite.reproduce import examples
+from magnetite.reproduce import examples, topological
 
-FIGURES: dict[str, Callable[[Path, int], None]] = {"figure-examples": examples.reproduce}
+FIGURES: dict[str, Callable[[Path, int], None]] = {
+    "figure-examples": examples.reproduce,
+    "figure-topological-sorts": topological.reproduce,
+}
 """What `magnetite reproduce` knows: each writes to a folder with a seed."""
