@@ -1,7 +1,10 @@
+import multiprocessing
+import warnings
+
 import pytest
 import torch
 
-from magnetite.linalg.threads import spread
+from magnetite.linalg.threads import on_cores, spread
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -21,3 +24,18 @@ def test_errors_arrive():
 
     with pytest.raises(ValueError, match="0…4"):
         spread(fail, 10, 4)
+
+
+def test_a_forked_process_has_threads_of_its_own():
+    """Data loaders fork: a pool that the parent has used would wait for ever in the child."""
+    assert on_cores(lambda part: part + 1, [1, 2, 3]) == [2, 3, 4]
+    child = multiprocessing.get_context("fork").Process(target=on_cores, args=(abs, [1, 2, 3]))
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # Python 3.12 warns of forks beside threads: that is the test
+        child.start()
+    child.join(timeout=30)
+    hanging = child.is_alive()
+    child.kill()
+    assert not hanging

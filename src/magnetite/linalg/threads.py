@@ -1,5 +1,6 @@
 """Work spread over threads: many small problems, or the parts of a large one, the same for any number of threads."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -51,12 +52,17 @@ def on_cores(work: Callable[[Any], Any], parts: Iterable[Any]) -> list[Any]:
     >>> on_cores(lambda part: part + 1, [1, 2, 3])
     [2, 3, 4]
     """
-    return list(_threads(cores(), torch.get_num_threads()).map(work, parts))
+    if cores() == 1:
+        return [work(part) for part in parts]
+    return list(_threads(cores(), torch.get_num_threads(), os.getpid()).map(work, parts))
 
 
 @cache
-def _threads(count: int, _torch_threads: int) -> ThreadPoolExecutor:
-    """Threads that were started while torch used so many threads itself, and so go on with that number."""
+def _threads(count: int, _torch_threads: int, _process: int) -> ThreadPoolExecutor:
+    """Threads that were started while torch used so many threads itself, and so go on with that number.
+
+    A process that forks takes the object along but not its threads: every process has its own.
+    """
     return ThreadPoolExecutor(count)
 
 
@@ -69,8 +75,4 @@ def spread(work: Callable[[int, int], Result], count: int, step: int) -> list[Re
     [(0, 2), (2, 4), (4, 5)]
     """
     spans = [(start, min(start + step, count)) for start in range(0, count, step)]
-    workers = min(torch.get_num_threads(), len(spans))
-    if workers <= 1:
-        return [work(start, stop) for start, stop in spans]
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda span: work(*span), spans))
+    return on_cores(lambda span: work(*span), spans)
