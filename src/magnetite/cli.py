@@ -115,16 +115,17 @@ def reproduce(
 
 @app.command(epilog="Example: magnetite bench eigen --out results")
 def bench(
-    what: Annotated[str, typer.Argument(help="eigen or walks: time over the number of nodes, on every device.")],
+    what: Annotated[str | None, typer.Argument(help="eigen or walks, over n; both if left out.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the figure and the JSON.")] = Path("results"),
     seed: Annotated[int, typer.Option(help="Seed of the random graphs.")] = 0,
 ) -> None:
     """Measure speed on this machine against torch, SciPy and NumPy: print the table, write figure and JSON."""
     from magnetite.reproduce.runtime import BENCHES
 
-    if what not in BENCHES:
+    if what is not None and what not in BENCHES:
         raise ValueError(f"unknown benchmark {what!r}: choose one of {', '.join(BENCHES)}")
-    BENCHES[what](out, seed)
+    for name in BENCHES if what is None else [what]:
+        BENCHES[name](out, seed)
 
 
 def main() -> None:

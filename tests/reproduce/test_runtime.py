@@ -25,6 +25,13 @@ def test_a_slow_side_is_left_out_at_larger_sizes(tmp_path, monkeypatch):
     assert list(curves["slow"]) == ["8"]
 
 
+def test_numpy_walks_are_the_same_walks():
+    graphs = runtime._random_graphs(20, 2, seed=0)
+    encoding = runtime.RandomWalk()
+    for ours, plain in zip(encoding(graphs), runtime._numpy_walks(encoding)(graphs), strict=True):
+        assert abs(ours.numpy() - plain).max() < 1e-6
+
+
 def test_the_alternatives_solve_the_same_problem():
     graphs = runtime._random_graphs(60, 2, seed=0)
     encoding = runtime.MagneticLaplacian(k=5)

@@ -24,6 +24,7 @@ class Record:
 
     def __init__(self, name: str, seed: int):
         self.name, self.seed = name, seed
+        self.commit = commit()  # now: the tree may move on while this process measures what it loaded
         self.started = time.perf_counter()
 
     def content(self, result: Any) -> dict[str, Any]:
@@ -31,7 +32,7 @@ class Record:
         return {
             "name": self.name,
             "seed": self.seed,
-            "commit": commit(),
+            "commit": self.commit,
             "device": device(),
             "versions": {"magnetite": __version__, "torch": torch.__version__, "numpy": np.__version__},
             "date": datetime.now(UTC).isoformat(timespec="seconds"),

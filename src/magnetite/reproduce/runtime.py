@@ -16,7 +16,6 @@ from magnetite.encodings import MagneticLaplacian, RandomWalk
 from magnetite.encodings.cache import Encoding
 from magnetite.graphs import Digraphs
 from magnetite.linalg.potential import Relative
-from magnetite.linalg.walks import walk_features
 from magnetite.plots import save_figure
 from magnetite.reproduce.record import Record
 
@@ -111,9 +110,18 @@ def _dense(graph: Digraphs, encoding: MagneticLaplacian) -> torch.Tensor:
 
 
 def _numpy_walks(encoding: RandomWalk) -> Callable[[Digraphs], Any]:
+    """What one writes with NumPy: powers by `matrix_power`, PageRank by `inv`, both ways."""
+
+    def one_way(adjacency: np.ndarray) -> list[np.ndarray]:
+        degree = adjacency.sum(1, keepdims=True)
+        step = np.where(degree > 0, adjacency / np.where(degree > 0, degree, 1), np.eye(len(adjacency)))
+        powers = [np.linalg.matrix_power(step, count + 1) for count in range(encoding.steps)]
+        restart = encoding.restart or 1.0
+        return [*powers, restart * np.linalg.inv(np.eye(len(step)) - (1 - restart) * step)]
+
     def encode(graphs: Digraphs) -> Any:
-        dense = (torch.from_numpy(matrix.toarray()) for matrix in graphs.to_scipy())
-        return [walk_features(matrix, encoding.steps, encoding.restart) for matrix in dense]
+        dense = [matrix.toarray() for matrix in graphs.to_scipy()]
+        return [np.stack([*one_way(matrix.T)[::-1], *one_way(matrix)], axis=-1) for matrix in dense]
 
     return encode
 
