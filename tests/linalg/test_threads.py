@@ -1,4 +1,5 @@
 import multiprocessing
+import time
 import warnings
 
 import pytest
@@ -26,16 +27,24 @@ def test_errors_arrive():
         spread(fail, 10, 4)
 
 
+def _nap(part):
+    time.sleep(0.05)
+    return part
+
+
 def test_a_forked_process_has_threads_of_its_own():
-    """Data loaders fork: a pool that the parent has used would wait for ever in the child."""
-    assert on_cores(lambda part: part + 1, [1, 2, 3]) == [2, 3, 4]
-    child = multiprocessing.get_context("fork").Process(target=on_cores, args=(abs, [1, 2, 3]))
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", DeprecationWarning
-        )  # Python 3.12 warns of forks beside threads: that is the test
-        child.start()
-    child.join(timeout=30)
-    hanging = child.is_alive()
-    child.kill()
-    assert not hanging
+    """Data loaders fork: a pool whose threads the parent has started would wait for ever in the child."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert on_cores(_nap, range(8)) == list(range(8))
+        child = multiprocessing.get_context("fork").Process(target=on_cores, args=(_nap, range(8)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks beside threads
+            child.start()
+        child.join(timeout=20)
+        code = child.exitcode
+        child.kill()
+    finally:
+        torch.set_num_threads(before)
+    assert code == 0
