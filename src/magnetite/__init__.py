@@ -6,7 +6,8 @@
 Eigenpairs(1 graphs, k=2, torch.complex64)
 """
 
-from magnetite import sorting
+from magnetite import nn, sorting
+from magnetite.batching import pad
 from magnetite.encodings import (
     SVD,
     Depth,
@@ -41,5 +42,7 @@ __all__ = [
     "fourier",
     "graph_filter",
     "inverse_fourier",
+    "nn",
+    "pad",
     "sorting",
 ]

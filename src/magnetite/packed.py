@@ -32,6 +32,8 @@ class Packed:
 
     axes: ClassVar[dict[str, tuple[Axis, int]]] = {}
     pointers: ClassVar[tuple[str, ...]] = ("node_ptr",)
+    empty: ClassVar[float] = 0
+    """What `magnetite.pad` puts where there is nothing."""
 
     def __len__(self) -> int:
         return self.node_ptr.numel() - 1

@@ -1,0 +1,39 @@
+"""Networks for directed graphs: encoders of positions, the transformer, GNNs and heads.
+
+>>> import magnetite as mt
+>>> position = mt.nn.MagLapNet(k=4, width=32)
+>>> model = mt.nn.DigraphTransformer(width=32, layers=2, position=position, head=mt.nn.GraphHead(2))
+>>> model(mt.Digraphs.from_edges([[0, 1], [1, 2]])).shape
+torch.Size([1, 2])
+"""
+
+from magnetite.nn.embeddings import CategoryNodes, LinearNodes, SameNodes, WireNodes
+from magnetite.nn.heads import GraphHead, NodeHead, PairHead, SequenceHead
+from magnetite.nn.maglapnet import LaplacianEncoder, MagLapNet, SignMLP
+from magnetite.nn.model import GraphModel, load
+from magnetite.nn.module import Module, describe, rebuild
+from magnetite.nn.positions import Combined, PositionEncoder, Positions
+from magnetite.nn.transformer import DigraphTransformer
+
+__all__ = [
+    "CategoryNodes",
+    "Combined",
+    "DigraphTransformer",
+    "GraphHead",
+    "GraphModel",
+    "LaplacianEncoder",
+    "LinearNodes",
+    "MagLapNet",
+    "Module",
+    "NodeHead",
+    "PairHead",
+    "PositionEncoder",
+    "Positions",
+    "SameNodes",
+    "SequenceHead",
+    "SignMLP",
+    "WireNodes",
+    "describe",
+    "load",
+    "rebuild",
+]

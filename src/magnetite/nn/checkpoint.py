@@ -1,0 +1,53 @@
+"""A model as a folder: `model.json` says how it is made, `model.safetensors` holds its parameters."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from magnetite.nn.module import Module, describe, rebuild
+from magnetite.storage import DamagedFile, read_tensors, write_json, write_tensors
+from magnetite.version import __version__
+
+FORMAT = 1
+"""Raised whenever an older checkpoint would no longer load."""
+
+
+def save(model: Module, folder: str | Path) -> None:
+    """Write both files, each whole or not at all; the description is written last."""
+    folder = Path(folder)
+    write_tensors(folder / "model.safetensors", model.state_dict(), {"kind": "model", "version": __version__})
+    write_json(folder / "model.json", {"format": FORMAT, "version": __version__, "model": describe(model)})
+
+
+def load(folder: str | Path, device: torch.device | str = "cpu") -> Any:
+    """Make the model and fill in its parameters; what does not fit is named."""
+    folder = Path(folder)
+    model = rebuild(_description(folder / "model.json")["model"])
+    tensors, _ = read_tensors(folder / "model.safetensors")
+    expected = model.state_dict()
+    for name in [*expected, *tensors]:
+        if name not in tensors or name not in expected or tensors[name].shape != expected[name].shape:
+            raise DamagedFile(
+                f"{folder}: parameter {name!r} does not fit the model that model.json describes: "
+                "both files must come from the same save"
+            )
+    model.load_state_dict(tensors)
+    return model.to(device)
+
+
+def _description(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist: give the folder of a saved model")
+    try:
+        description = json.loads(path.read_text(encoding="utf-8"))
+        found = description["format"], description["version"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedFile(f"{path} is no description of a model ({error!r}): save the model again") from error
+    if found[0] != FORMAT:
+        raise ValueError(
+            f"{path} was written by magnetite {found[1]} in format {found[0]}, this is {__version__} with format "
+            f"{FORMAT}: install magnetite {found[1]} to load it"
+        )
+    return description

@@ -1,0 +1,121 @@
+"""Embeddings: what a node is, before anything is known about where it is."""
+
+from collections.abc import Mapping
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from magnetite.batching import Batch
+from magnetite.nn.module import Module
+
+
+class Embedding(Module):
+    """Base: `setup` makes the parameters once the model's width is known."""
+
+    def setup(self, width: int) -> None:
+        """Make the parameters."""
+        raise NotImplementedError
+
+    def forward(self, batch: Batch) -> Float[Tensor, "b n d"]:
+        """One vector a slot."""
+        raise NotImplementedError
+
+
+class SameNodes(Embedding):
+    """One learned vector for every node: only positions tell nodes apart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def setup(self, width: int) -> None:
+        """Make the vector."""
+        self.vector = torch.nn.Parameter(torch.randn(width) * 0.02)
+
+    def forward(self, batch: Batch) -> Float[Tensor, "b n d"]:
+        """The vector in every slot."""
+        return self.vector.expand(*batch.mask.shape, -1)
+
+
+class LinearNodes(Embedding):
+    """`W x_v + b` of a node feature of the graphs."""
+
+    def __init__(self, feature: str, channels: int):
+        super().__init__()
+        self.feature, self.channels = feature, channels
+
+    def setup(self, width: int) -> None:
+        """Make the matrix."""
+        self.linear = torch.nn.Linear(self.channels, width)
+
+    def forward(self, batch: Batch) -> Float[Tensor, "b n d"]:
+        """The feature, transformed."""
+        return self.linear(node_feature(batch, self.feature).float())
+
+
+class CategoryNodes(Embedding):
+    """`Σ_f E_f[x_{v,f}]`: the sum of one learned vector for each of several categories of a node.
+
+    In training, the categories named in `dropout` are replaced by number 0, the unknown, at their rate.
+    """
+
+    def __init__(self, sizes: Mapping[str, int], dropout: Mapping[str, float] | None = None):
+        super().__init__()
+        self.sizes, self.dropout = dict(sizes), dict(dropout or {})
+
+    def setup(self, width: int) -> None:
+        """Make the tables."""
+        self.tables = torch.nn.ModuleDict({name: torch.nn.Embedding(size, width) for name, size in self.sizes.items()})
+
+    def forward(self, batch: Batch) -> Float[Tensor, "b n d"]:
+        """The sum of the looked-up vectors."""
+        return torch.stack([self.tables[name](self._ids(batch, name)) for name in self.sizes]).sum(0)
+
+    def _ids(self, batch: Batch, name: str) -> Int[Tensor, "b n"]:
+        ids = node_feature(batch, name).long().clamp(0, self.sizes[name] - 1)
+        rate = self.dropout.get(name, 0.0)
+        return torch.where(torch.rand(ids.shape, device=ids.device) < rate, 0, ids) if self.training and rate else ids
+
+
+class WireNodes(Embedding):
+    """Sinusoidal codes of a comparator's two wires, `cos, sin(w / base^{2j/c})`, side by side, then linear.
+
+    `range` spreads the wires: in training the wires of each network are given random places among so many, in order,
+    so that no place is new in a longer network; `range=None` leaves them as they are.
+    """
+
+    def __init__(self, channels: int = 64, base: float = 100.0, spread: int | None = None, feature: str = "wires"):
+        super().__init__()
+        self.channels, self.spread, self.feature = channels, spread, feature
+        self.register_buffer("rates", base ** -(torch.arange(0, channels, 2) / channels), persistent=False)
+
+    rates: Tensor
+
+    def setup(self, width: int) -> None:
+        """Make the matrix."""
+        self.linear = torch.nn.Linear(2 * self.channels, width)
+
+    def forward(self, batch: Batch) -> Float[Tensor, "b n d"]:
+        """The codes, transformed."""
+        wires = node_feature(batch, self.feature).long()
+        if self.spread is not None and self.training:
+            wires = self._spread(wires)
+        angle = wires[..., None] * self.rates
+        return self.linear(torch.cat([angle.cos(), angle.sin()], dim=-1).flatten(2))
+
+    def _spread(self, wires: Int[Tensor, "b n 2"]) -> Int[Tensor, "b n 2"]:
+        """A random increasing map of the wires of each network into `0 … spread − 1`."""
+        count = wires.flatten(1).amax(1)[:, None, None] + 1
+        order = torch.rand(wires.shape[0], self.spread or 0, device=wires.device)
+        rank = order.argsort(1).argsort(1)[:, None]
+        chosen = (rank < count).long().squeeze(1)  # which places are taken: `count` of them, any subset equally likely
+        places = torch.argsort(1 - chosen, dim=1, stable=True)  # the taken ones first, in order
+        return places.gather(1, wires.flatten(1)).view(wires.shape)
+
+
+def node_feature(batch: Batch, name: str) -> Tensor:
+    """A node feature of the batch by name."""
+    if name not in batch.node_features:
+        known = ", ".join(batch.node_features) or "none"
+        raise ValueError(f"the graphs have no node feature {name!r} (they have {known}): add it to node_features")
+    return batch.node_features[name]

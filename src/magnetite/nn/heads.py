@@ -1,0 +1,158 @@
+"""Heads: what is asked about a graph, its nodes, its pairs of nodes, or its name."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from magnetite.batching import Batch
+from magnetite.nn.layers import activation_named, masked_sum
+from magnetite.nn.module import Module
+from magnetite.nn.positions import Positions
+
+States = Float[Tensor, "b n d"]
+
+
+def cls(states: States, batch: Batch) -> Float[Tensor, "b d"]:  # noqa: ARG001
+    """The state of the token in the last slot."""
+    return states[:, -1].float()
+
+
+def total(states: States, batch: Batch) -> Float[Tensor, "b d"]:
+    """`Σ_v h_v`."""
+    return masked_sum(states, batch.mask)
+
+
+def mean(states: States, batch: Batch) -> Float[Tensor, "b d"]:
+    """`Σ_v h_v / n`."""
+    return total(states, batch) / batch.sizes[:, None].clamp(min=1)
+
+
+READOUTS: dict[str, Callable[[States, Batch], Float[Tensor, "b d"]]] = {"cls": cls, "mean": mean, "sum": total}
+
+
+class Head(Module):
+    """Base: `setup` makes the parameters once the model's width is known."""
+
+    needs_cls = False
+
+    def setup(self, width: int) -> None:
+        """Make the parameters."""
+        raise NotImplementedError
+
+    def forward(self, states: States, batch: Batch, positions: Positions) -> Tensor:
+        """The answer, in single precision."""
+        raise NotImplementedError
+
+
+class GraphHead(Head):
+    """`W r + b` of the readout `r` of a whole graph: `[b, outputs]`."""
+
+    def __init__(self, outputs: int, readout: str = "cls"):
+        super().__init__()
+        self.outputs, self.needs_cls = outputs, _check_readout(readout) == "cls"
+        self.readout = READOUTS[readout]
+
+    def setup(self, width: int) -> None:
+        """Make the matrix."""
+        self.linear = torch.nn.Linear(width, self.outputs)
+
+    def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "b outputs"]:  # noqa: ARG002
+        """One row a graph."""
+        return self.linear(self.readout(states, batch)).float()
+
+
+class SequenceHead(Head):
+    """A word for each of some positions: `[b, length, vocabulary]`, one matrix a position.
+
+    At evaluation the logits of the words in `lowered` are reduced, which words that stand for anything need.
+    """
+
+    def __init__(self, vocabulary: int, length: int = 5, readout: str = "cls", lowered: dict[int, float] | None = None):
+        super().__init__()
+        self.vocabulary, self.length, self.needs_cls = vocabulary, length, _check_readout(readout) == "cls"
+        self.readout = READOUTS[readout]
+        offsets = torch.zeros(vocabulary)
+        for word, offset in (lowered or {}).items():
+            offsets[int(word)] = -offset
+        self.register_buffer("offsets", offsets, persistent=False)
+
+    offsets: Tensor
+
+    def setup(self, width: int) -> None:
+        """Make the matrices."""
+        self.linear = torch.nn.Linear(width, self.length * self.vocabulary)
+
+    def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "b length words"]:  # noqa: ARG002
+        """One row of logits a position."""
+        logits = self.linear(self.readout(states, batch)).float().unflatten(-1, (self.length, self.vocabulary))
+        return logits if self.training else logits + self.offsets
+
+
+class NodeHead(Head):
+    """`W h_v + b`: `[b, n, outputs]`; what stands in empty slots means nothing."""
+
+    def __init__(self, outputs: int):
+        super().__init__()
+        self.outputs = outputs
+
+    def setup(self, width: int) -> None:
+        """Make the matrix."""
+        self.linear = torch.nn.Linear(width, self.outputs)
+
+    def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "b n outputs"]:  # noqa: ARG002
+        """One row a slot."""
+        return self.linear(states).float()
+
+
+class PairHead(Head):
+    """`[h_u, h_v, r, n]` → 2 × (linear, LayerNorm, activation) → linear: `[b, n, n, outputs]`, source × target.
+
+    The first layer is linear in its three parts, so `W [h_u, h_v, r] = W₁h_u + W₂h_v + W₃r` costs `n` products instead
+    of `n²`. `r` is the sum of the nodes beside their number. `pair_channels` features of the positions' pairs, if any,
+    join in the first layer. `positive` ends in softplus, for distances.
+    """
+
+    def __init__(
+        self,
+        outputs: int = 1,
+        hidden: int | None = None,
+        pair_channels: int = 0,
+        positive: bool = False,
+        activation: str = "gelu",
+    ):
+        super().__init__()
+        self.outputs, self.hidden, self.pair_channels, self.positive = outputs, hidden, pair_channels, positive
+        self.activation = activation_named(activation)
+
+    def setup(self, width: int) -> None:
+        """Make the layers."""
+        hidden = self.hidden or width
+        self.ends = torch.nn.Linear(width, 2 * hidden)
+        self.whole = torch.nn.Linear(width + 1, hidden, bias=False)
+        self.between = torch.nn.Linear(self.pair_channels, hidden, bias=False) if self.pair_channels else None
+        self.first_norm, self.second_norm = torch.nn.LayerNorm(hidden), torch.nn.LayerNorm(hidden)
+        self.second = torch.nn.Linear(hidden, hidden)
+        self.last = torch.nn.Linear(hidden, self.outputs)
+
+    def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "b n n outputs"]:
+        """One row a pair of slots."""
+        source, target = self.ends(states).chunk(2, dim=-1)
+        count = batch.sizes[:, None].float()
+        whole = self.whole(torch.cat([total(states, batch), count], dim=-1))
+        pairs = source[:, :, None] + (target + whole[:, None])[:, None]
+        if self.between is not None:
+            if positions.pairs is None:
+                raise ValueError("the head was made with pair_channels, but no position gives pairs: add one, or set 0")
+            pairs = pairs + self.between(positions.pairs)
+        pairs = self.activation(self.first_norm(pairs))
+        pairs = self.activation(self.second_norm(self.second(pairs)))
+        answer = self.last(pairs).float()
+        return torch.nn.functional.softplus(answer) if self.positive else answer
+
+
+def _check_readout(name: str) -> str:
+    if name not in READOUTS:
+        raise ValueError(f"readout={name!r} is not known: choose one of {', '.join(READOUTS)}")
+    return name

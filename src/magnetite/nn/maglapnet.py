@@ -1,0 +1,157 @@
+"""MagLapNet: from eigenvectors to one vector a node."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from magnetite.batching import Batch, PaddedEigenpairs
+from magnetite.encodings import Laplacian, MagneticLaplacian
+from magnetite.nn.eigen_attention import eigen_attention
+from magnetite.nn.layers import activation_named, full_precision
+from magnetite.nn.module import Module
+from magnetite.nn.positions import PositionEncoder, Positions
+from magnetite.nn.scaling import scaling_named
+
+
+class MagLapNet(PositionEncoder):
+    """Each of a node's k eigenvector entries is a token; attention over the tokens; all of them side by side → width.
+
+    `t_j = N([σ(W [Re γ_j, Im γ_j]), λ_j])`, `t ← t + A(t)`, `ζ = σ(W' [t_1, …, t_k])`, in single precision up to
+    the last line. `sign` makes it a SignNet: `f(γ_j) + f(−γ_j)` in place of `W γ_j` for all but the first vector, with
+    `SignMLP()` or `SignGNN()` as `f`. `attention=False` leaves the attention out, `scaling` says how entries of graphs
+    of different sizes are made comparable (`magnetite.nn.scaling`). Several potentials give `Q·k` tokens.
+
+    >>> import magnetite as mt
+    >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
+    >>> batch = mt.pad(graphs, mt.MagneticLaplacian(k=4)(graphs))
+    >>> MagLapNet(k=4, width=32)(batch).nodes.shape
+    torch.Size([1, 8, 32])
+    """
+
+    def __init__(
+        self,
+        k: int,
+        width: int,
+        encoding: MagneticLaplacian | Laplacian | None = None,
+        of: str = "eigenpairs",
+        heads: int = 4,
+        dropout: float = 0.15,
+        attention: bool = True,
+        scaling: str = "none",
+        sign: "SignNet | None" = None,
+        random_signs: bool = False,
+        activation: str = "gelu",
+    ):
+        super().__init__()
+        self.of, self.encoding = of, encoding if encoding is not None else MagneticLaplacian(k=k)
+        if self.encoding.k != k:
+            raise ValueError(f"k={k} tokens cannot hold the vectors of {self.encoding}: give both the same k")
+        potentials = getattr(self.encoding, "q", None)
+        self.tokens = k * (len(potentials) if isinstance(potentials, tuple) else 1)
+        self.parts = 2 if isinstance(self.encoding, MagneticLaplacian) else 1
+        self.random_signs, self.scale = random_signs, scaling_named(scaling)
+        channels = max(2 * (width // 32), heads)
+        self.project = torch.nn.Linear(self.parts, channels) if sign is None else sign
+        if sign is not None:
+            sign.setup(self.parts, channels)
+        self.norm = torch.nn.LayerNorm(channels + 1)
+        self.attend = EigenAttention(channels + 1, heads, channels // heads) if attention else None
+        self.activation, self.dropout = activation_named(activation), torch.nn.Dropout(dropout)
+        self.out = torch.nn.Linear(self.tokens * (channels + 1), width)
+
+    def forward(self, batch: Batch) -> Positions:
+        """One vector a node; zero-filled slots give a vector that means nothing."""
+        pairs = self._checked(batch.encoding(self.of))
+        with full_precision(batch.device):
+            values, vectors = self.scale(pairs.values, pairs.vectors, batch.sizes)
+            if self.random_signs and self.training:
+                vectors = vectors * _signs(pairs.mask)[:, None, ..., None]
+            states = self._project(vectors, batch)
+            mask = pairs.mask.flatten(1)
+            level = values.flatten(1)[:, None, :, None].expand(*states.shape[:3], 1)
+            tokens = self.norm(torch.cat([states, level], dim=-1))
+            if self.attend is not None:
+                tokens = tokens + self.attend(tokens, mask)
+            tokens = tokens * mask[:, None, :, None]
+        return Positions(nodes=self.activation(self.out(self.dropout(tokens.flatten(2)))))
+
+    def _project(self, vectors: Float[Tensor, "b n *Q k parts"], batch: Batch) -> Float[Tensor, "b n tokens c"]:
+        if isinstance(self.project, SignNet):
+            return self.activation(self.project(vectors, batch)).flatten(2, -2)
+        return self.activation(self.project(vectors.flatten(2, -2)))
+
+    def _checked(self, pairs: PaddedEigenpairs) -> PaddedEigenpairs:
+        found = pairs.values.shape[1:].numel()
+        if found != self.tokens or pairs.vectors.shape[-1] != self.parts:
+            kind = {1: "real", 2: "complex"}
+            raise ValueError(
+                f"{self.of!r} of the batch holds {found} {kind[pairs.vectors.shape[-1]]} eigenvectors a graph, this "
+                f"MagLapNet takes {self.tokens} {kind[self.parts]} ones: encode with {self.encoding}"
+            )
+        return pairs
+
+
+class EigenAttention(Module):
+    """Self-attention over the tokens of each node: `softmax(q kᵀ/√c) v`, tokens without an eigenvector left out."""
+
+    def __init__(self, width: int, heads: int, channels: int):
+        super().__init__()
+        self.heads, self.channels = heads, channels
+        self.inner = torch.nn.Linear(width, 3 * heads * channels)
+        self.out = torch.nn.Linear(heads * channels, width)
+
+    def forward(self, tokens: Float[Tensor, "b n t c"], mask: Bool[Tensor, "b t"]) -> Float[Tensor, "b n t c"]:
+        """What is added to the tokens."""
+        inner = self.inner(tokens).unflatten(-1, (3, self.heads, self.channels))
+        return self.out(eigen_attention(inner, mask).flatten(-2))
+
+
+class SignNet(Module):
+    """Base: `f(γ) + f(−γ)`, the same for both signs; the first vector, whose sign is known, keeps `f(γ)`."""
+
+    def setup(self, parts: int, channels: int) -> None:
+        """Make the parameters of `f`, from `parts` real numbers an entry to `channels`."""
+        raise NotImplementedError
+
+    def one_sign(self, vectors: Float[Tensor, "b n *Q k parts"], batch: Batch) -> Float[Tensor, "b n *Q k c"]:
+        """`f`."""
+        raise NotImplementedError
+
+    def forward(self, vectors: Float[Tensor, "b n *Q k parts"], batch: Batch) -> Float[Tensor, "b n *Q k c"]:
+        """Both signs together."""
+        first = torch.arange(vectors.shape[-2], device=vectors.device)[:, None] == 0
+        return self.one_sign(vectors, batch) + self.one_sign(-vectors, batch) * ~first
+
+
+class SignMLP(SignNet):
+    """`f` is an MLP with one hidden layer, applied to each entry alone."""
+
+    def __init__(self, hidden: int = 64):
+        super().__init__()
+        self.hidden = hidden
+
+    def setup(self, parts: int, channels: int) -> None:
+        """Make the two layers."""
+        self.layers = torch.nn.Sequential(
+            torch.nn.Linear(parts, self.hidden), torch.nn.GELU(), torch.nn.Linear(self.hidden, channels)
+        )
+
+    def one_sign(self, vectors: Float[Tensor, "b n *Q k parts"], batch: Batch) -> Float[Tensor, "b n *Q k c"]:  # noqa: ARG002
+        """The MLP."""
+        return self.layers(vectors)
+
+
+class LaplacianEncoder(MagLapNet):
+    """MagLapNet over real eigenvectors of the combinatorial Laplacian, with random signs in training.
+
+    With a `sign` net, signs need no drawing.
+    """
+
+    def __init__(self, k: int, width: int, of: str = "laplacian", sign: SignNet | None = None, **options: Any):
+        super().__init__(k, width, Laplacian(k=k), of, sign=sign, random_signs=sign is None, **options)
+
+
+def _signs(mask: Bool[Tensor, "b *Q k"]) -> Float[Tensor, "b *Q k"]:
+    return torch.randint(2, mask.shape, device=mask.device).float() * 2 - 1

@@ -1,0 +1,75 @@
+"""GraphModel: embedding + positions → body → head; takes batches, graphs or PyG's batches; saved as one folder."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from magnetite.batching import Batch, pad
+from magnetite.graphs import Digraphs
+from magnetite.nn import checkpoint
+from magnetite.nn.embeddings import Embedding, SameNodes
+from magnetite.nn.heads import Head
+from magnetite.nn.module import Module
+from magnetite.nn.positions import Combined, PositionEncoder, Positions
+
+
+class GraphModel(Module):
+    """Base of the models: subclasses say what happens between the embedding and the head."""
+
+    def __init__(
+        self,
+        width: int,
+        head: Head,
+        position: PositionEncoder | Sequence[PositionEncoder] | None = None,
+        embedding: Embedding | None = None,
+    ):
+        super().__init__()
+        self.width = width
+        self.position = Combined(position) if isinstance(position, Sequence) else position
+        self.embedding = embedding if embedding is not None else SameNodes()
+        self.head = head
+        self.embedding.setup(width)
+        self.head.setup(width)
+
+    def body(self, states: Float[Tensor, "b n d"], batch: Batch, positions: Positions) -> Float[Tensor, "b n d"]:
+        """What the model does with the embedded nodes."""
+        raise NotImplementedError
+
+    def forward(self, graphs: Any) -> Tensor:
+        """The head's answer for a `Batch`; graphs and PyG's batches are encoded and padded first."""
+        batch = graphs if isinstance(graphs, Batch) else self.prepare(graphs)
+        positions = Positions() if self.position is None else self.position(batch)
+        states = self.embedding(batch)
+        if positions.nodes is not None:
+            if positions.nodes.shape[-1] != self.width:
+                raise ValueError(
+                    f"positions of width {positions.nodes.shape[-1]} cannot be added to nodes of width {self.width}: "
+                    "give both the same width"
+                )
+            states = states + positions.nodes
+        return self.head(self.body(states, batch, positions), batch, positions)
+
+    def prepare(self, graphs: Any) -> Batch:
+        """Encode and pad graphs (`Digraphs`, or PyG's `Data` or `Batch`), on the device of the parameters."""
+        device = next(self.parameters()).device
+        graphs = (graphs if isinstance(graphs, Digraphs) else Digraphs.from_pyg(graphs)).to(device)
+        wanted = {} if self.position is None else self.position.encodings()
+        return pad(graphs, **{name: encoding(graphs) for name, encoding in wanted.items()})
+
+    def save(self, folder: str | Path) -> None:
+        """Write `model.json` and `model.safetensors` into a folder."""
+        checkpoint.save(self, folder)
+
+    @property
+    def parameter_count(self) -> int:
+        """Number of trained values."""
+        return sum(parameter.numel() for parameter in self.parameters() if parameter.requires_grad)
+
+
+def load(folder: str | Path, device: torch.device | str = "cpu") -> GraphModel:
+    """The model that `GraphModel.save` wrote, in evaluation mode."""
+    return checkpoint.load(folder, device).eval()
