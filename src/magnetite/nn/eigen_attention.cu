@@ -18,7 +18,7 @@ constexpr int IN_STEP = 8 * IN_COLUMNS + 4, X_STEP = 4 * IN_ROWS, OUT_STEP = 8 *
 
 constexpr int FIRST_USE = 2 * T * ROW + 2 * T * SQUARE;
 constexpr int SECOND_USE = T * (IN_STEP + X_STEP + OUT_STEP + MIXED_STEP);
-constexpr int SCRATCH = FIRST_USE > SECOND_USE ? FIRST_USE : SECOND_USE;
+constexpr int SCRATCH = ((FIRST_USE > SECOND_USE ? FIRST_USE : SECOND_USE) + 3) / 4 * 4;  // each warp's part aligned
 
 struct Weights {
     float inner[(W + 1) * INNER];  // [w][output]; row W is the bias

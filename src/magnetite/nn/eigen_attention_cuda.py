@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-MOST_TOKENS, MOST_WIDTH, MOST_CHANNELS = 32, 33, 32
-"""What a lane of a warp can hold."""
+MOST_TOKENS, MOST_WIDTH, MOST_CHANNELS = 32, 17, 16
+"""What the lanes of a warp and the shared memory of a block can hold."""
 
 CAN_COMPILE = hasattr(torch.cuda, "_compile_kernel")
 
