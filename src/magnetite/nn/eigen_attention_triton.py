@@ -101,10 +101,12 @@ def _(inner: Tensor, mask: Tensor, upper: Tensor) -> Tensor:  # noqa: ARG001
     return torch.empty_like(inner)
 
 
-def _keep(context, inputs, output) -> None:  # noqa: ARG001
-    context.save_for_backward(*inputs)
+def _keep(ctx, inputs, output) -> None:  # noqa: ARG001
+    ctx.save_for_backward(*inputs)
 
 
-fused.register_autograd(
-    lambda context, upper: (fused_backward(*context.saved_tensors, upper), None), setup_context=_keep
-)
+def _slopes(ctx, upper: Tensor) -> tuple[Tensor, None]:
+    return fused_backward(*ctx.saved_tensors, upper), None
+
+
+fused.register_autograd(_slopes, setup_context=_keep)
