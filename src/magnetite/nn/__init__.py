@@ -12,16 +12,19 @@ from magnetite.nn.embeddings import CategoryNodes, LinearNodes, SameNodes, WireN
 from magnetite.nn.gnn import GCN, GNN, DigraphGNN, SignGNN
 from magnetite.nn.heads import GraphHead, NodeHead, PairHead, SequenceHead
 from magnetite.nn.maglapnet import LaplacianEncoder, MagLapNet, SignMLP
+from magnetite.nn.magnet import MagNet
 from magnetite.nn.model import GraphModel, load
 from magnetite.nn.module import Module, describe, rebuild
 from magnetite.nn.node_encoders import DepthEncoder, SinusoidalEncoder, SVDEncoder
 from magnetite.nn.positions import Combined, PositionEncoder, Positions
+from magnetite.nn.spe import SPE
 from magnetite.nn.transformer import DigraphTransformer
 from magnetite.nn.walks import RelativeWalkEncoder, WalkEncoder
 
 __all__ = [
     "GCN",
     "GNN",
+    "SPE",
     "CategoryEdges",
     "CategoryNodes",
     "Combined",
@@ -34,6 +37,7 @@ __all__ = [
     "LinearEdges",
     "LinearNodes",
     "MagLapNet",
+    "MagNet",
     "Module",
     "NodeHead",
     "PairHead",

@@ -1,20 +1,16 @@
 """Encoders of directional random walks: one vector a node, or a bias of the attention between two nodes."""
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.encodings import RandomWalk
-from magnetite.nn.layers import activation_named
+from magnetite.nn.pair_layers import PairBias, PairSum
 from magnetite.nn.positions import PositionEncoder, Positions
 
 
 class WalkEncoder(PositionEncoder):
     """`ζ(v) = f₁(Σ_u f₂(p(u, v)))` of the features `p` of walks that start at `u` and land at `v`.
-
-    `f₂` is linear with an activation; what a second linear layer could do to each pair, the first of `f₁` does to
-    their sum. So `n²` pairs only ever have `hidden` channels.
 
     >>> import magnetite as mt
     >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
@@ -32,18 +28,11 @@ class WalkEncoder(PositionEncoder):
     ):
         super().__init__()
         self.of, self.encoding = of, encoding if encoding is not None else RandomWalk()
-        self.activation = activation_named(activation)
-        self.pair = torch.nn.Linear(self.encoding.width, hidden)
-        self.node = torch.nn.Sequential(
-            torch.nn.Linear(hidden, width), activation_named(activation), torch.nn.Linear(width, width)
-        )
+        self.sum = PairSum(self.encoding.width, hidden, width, activation)
 
     def forward(self, batch: Batch) -> Positions:
         """One vector a node, from the walks that land there."""
-        pairs = walk_pairs(batch, self.of, self.encoding)
-        starts = batch.mask[:, :, None, None]
-        landed = (self.activation(self.pair(pairs)).float() * starts).sum(1)
-        return Positions(nodes=self.node(landed))
+        return Positions(nodes=self.sum(walk_pairs(batch, self.of, self.encoding), batch.mask))
 
 
 class RelativeWalkEncoder(PositionEncoder):
@@ -64,20 +53,6 @@ class RelativeWalkEncoder(PositionEncoder):
     def forward(self, batch: Batch) -> Positions:
         """The biases of all layers, query × key."""
         return Positions(biases=self.bias(walk_pairs(batch, self.of, self.encoding)))
-
-
-class PairBias(torch.nn.Module):
-    """`w · p(u, v)` with a `w` for each layer and head; a constant would be lost in the softmax."""
-
-    def __init__(self, channels: int, heads: int, layers: int):
-        super().__init__()
-        self.shape = layers, heads
-        self.linear = torch.nn.Linear(channels, layers * heads, bias=False)
-
-    def forward(self, pairs: Float[Tensor, "b n n c"]) -> tuple[Float[Tensor, "b h n n"], ...]:
-        """One bias a layer."""
-        biases = self.linear(pairs).permute(0, 3, 1, 2).contiguous()  # the kernels of attention want rows of keys
-        return biases.unflatten(1, self.shape).unbind(1)
 
 
 def walk_pairs(batch: Batch, name: str, encoding: RandomWalk) -> Float[Tensor, "b n n f"]:
