@@ -17,7 +17,9 @@ from magnetite.nn.module import Module
 from magnetite.nn.positions import PositionEncoder, Positions
 
 Rows = Float[Tensor, "r *middle d"]
-Messages = Float[Tensor, "m *middle d"]
+NewRows = Float[Tensor, "r *middle inner"]
+Messages = Float[Tensor, "m *middle c"]
+NewMessages = Float[Tensor, "m *middle inner"]
 
 
 class EdgeNodeStep(torch.nn.Module):
@@ -35,7 +37,7 @@ class EdgeNodeStep(torch.nn.Module):
         self.node = torch.nn.Linear(nodes + sides * inner, inner)
         self.activation = activation_named(activation)
 
-    def forward(self, rows: Rows, edges: Messages | None, batch: Batch) -> tuple[Rows, Messages]:
+    def forward(self, rows: Rows, edges: Messages | None, batch: Batch) -> tuple[NewRows, NewMessages]:
         """The states of nodes and edges after one step."""
         source, target = ends(batch)
         seen = self.ends(rows)
@@ -59,7 +61,7 @@ class GCNStep(torch.nn.Module):
         self.root = torch.nn.Parameter(torch.zeros(inner))
         self.activation = activation_named(activation)
 
-    def forward(self, rows: Rows, edges: Messages | None, batch: Batch) -> tuple[Rows, Messages | None]:
+    def forward(self, rows: Rows, edges: Messages | None, batch: Batch) -> tuple[NewRows, Messages | None]:
         """The states of the nodes after one step; those of the edges stay."""
         source, target = ends(batch)
         degree = (batch.degrees() + 1).view(-1, *[1] * (rows.ndim - 1))
