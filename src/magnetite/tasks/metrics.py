@@ -1,6 +1,6 @@
 """Metrics as sums: each keeps one tensor of counts that is added up over batches and processes, and read at the end."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -8,10 +8,13 @@ from torch import Tensor
 
 from magnetite.batching import Batch
 
+Count = float | int
+
 BINS = 4096
 """Steps of the score in which the ranking behind the AUC is kept."""
 
 
+@runtime_checkable
 class Metric(Protocol):
     """What a task measures. Nothing is read back from the device before `compute`."""
 
@@ -104,7 +107,7 @@ def pairs_that_count(batch: Batch) -> tuple[Int[Tensor, "b n n"], Bool[Tensor, "
     return targets, (targets >= 0) & ~diagonal
 
 
-def f1(hits: float, false_alarms: float, misses: float) -> float:
+def f1(hits: Count, false_alarms: Count, misses: Count) -> float:
     """`2 h / (2 h + a + m)`, the harmonic mean of precision and recall; NaN where there was nothing to find.
 
     >>> f1(8, 2, 2)
@@ -125,5 +128,5 @@ def _classification(counts: Int[Tensor, "2 bins"]) -> dict[str, float]:
     }
 
 
-def _share(part: float, whole: float) -> float:
+def _share(part: Count, whole: Count) -> float:
     return part / whole if whole else float("nan")

@@ -1,0 +1,164 @@
+"""The position encoders that a training can be asked for by name, each with its options."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from magnetite import nn
+from magnetite.encodings import MagneticLaplacian, RandomWalk
+from magnetite.linalg.potential import Potential, Relative
+from magnetite.nn.positions import PositionEncoder
+
+
+@dataclass(frozen=True)
+class Room:
+    """What the model has room for: width of a node's vector, heads and layers of attention."""
+
+    width: int
+    heads: int
+    layers: int
+
+
+class EncodingChoice(Protocol):
+    """A frozen dataclass of options."""
+
+    def encoder(self, room: Room) -> PositionEncoder | None:
+        """The encoder for a model."""
+        ...
+
+
+@dataclass(frozen=True)
+class NoEncoding:
+    """Nodes know nothing of their position."""
+
+    def encoder(self, room: Room) -> None:  # noqa: ARG002
+        """There is none."""
+        return
+
+
+@dataclass(frozen=True)
+class Magnetic:
+    """MagLapNet over `k` eigenvectors; `potentials > 1` gives multi-q, `q·{1 … Q}`.
+
+    `q` is relative to the graph unless `absolute`; `sign` is none, mlp or gnn.
+    """
+
+    k: int = 16
+    q: float = 0.25
+    absolute: bool = False
+    potentials: int = 1
+    attention: bool = True
+    scaling: str = "none"
+    dropout: float = 0.15
+    sign: str = "none"
+
+    def __post_init__(self) -> None:
+        if self.sign not in SIGNS:
+            raise ValueError(f"sign={self.sign!r} is not known: choose one of {', '.join(SIGNS)}")
+        if self.potentials < 1:
+            raise ValueError(f"potentials={self.potentials} is no number of potentials: give 1, or more for multi-q")
+
+    def encoding(self) -> MagneticLaplacian:
+        """The eigenpairs that the encoder is fed with."""
+        return MagneticLaplacian(self.k, potential(self.q, self.absolute, self.potentials))
+
+    def encoder(self, room: Room) -> PositionEncoder:
+        """The MagLapNet."""
+        kind = SIGNS[self.sign]
+        return nn.MagLapNet(
+            self.k,
+            room.width,
+            self.encoding(),
+            dropout=self.dropout,
+            attention=self.attention,
+            scaling=self.scaling,
+            sign=None if kind is None else kind(),
+        )
+
+
+@dataclass(frozen=True)
+class Combinatorial:
+    """MagLapNet over `k` eigenvectors of the combinatorial Laplacian, signs drawn in training unless `sign` is a net."""
+
+    k: int = 16
+    attention: bool = True
+    scaling: str = "none"
+    dropout: float = 0.15
+    sign: str = "none"
+
+    def encoder(self, room: Room) -> PositionEncoder:
+        """The MagLapNet."""
+        kind = SIGNS[self.sign]
+        options = {"attention": self.attention, "scaling": self.scaling, "dropout": self.dropout}
+        return nn.LaplacianEncoder(self.k, room.width, sign=None if kind is None else kind(), **options)
+
+
+@dataclass(frozen=True)
+class Walks:
+    """Random walks summed to one vector a node; `restart = 0` leaves PageRank out."""
+
+    steps: int = 3
+    restart: float = 0.05
+    reverse: bool = True
+
+    def encoding(self) -> RandomWalk:
+        """The features of pairs that the encoder is fed with."""
+        return RandomWalk(self.steps, self.restart or None, self.reverse)
+
+    def encoder(self, room: Room) -> PositionEncoder:
+        """The encoder of nodes."""
+        return nn.WalkEncoder(room.width, self.encoding())
+
+
+@dataclass(frozen=True)
+class RelativeWalks(Walks):
+    """Random walks added to the logits of attention."""
+
+    def encoder(self, room: Room) -> PositionEncoder:
+        """The encoder of biases."""
+        return nn.RelativeWalkEncoder(room.heads, room.layers, self.encoding())
+
+
+@dataclass(frozen=True)
+class SingularVectors:
+    """Singular vectors of the adjacency matrix, `k` of each side."""
+
+    k: int = 16
+
+    def encoder(self, room: Room) -> PositionEncoder:
+        """The encoder of nodes."""
+        return nn.SVDEncoder(self.k, room.width)
+
+
+@dataclass(frozen=True)
+class Sinusoids:
+    """Sines of the node numbers as they are given."""
+
+    def encoder(self, room: Room) -> PositionEncoder:
+        """The encoder of nodes."""
+        return nn.SinusoidalEncoder(room.width)
+
+
+SIGNS = {"none": None, "mlp": nn.SignMLP, "gnn": lambda: nn.SignGNN()}
+"""What makes a MagLapNet independent of signs."""
+
+ENCODINGS: dict[str, type[EncodingChoice]] = {
+    "magnetic": Magnetic,
+    "laplacian": Combinatorial,
+    "walks": Walks,
+    "relative-walks": RelativeWalks,
+    "svd": SingularVectors,
+    "sinusoidal": Sinusoids,
+    "none": NoEncoding,
+}
+"""The encodings by the names that the command line uses."""
+
+
+def potential(q: float, absolute: bool, count: int) -> Potential | tuple[Potential, ...]:
+    """`q`, or `q·{1 … count}`, relative to each graph or absolute.
+
+    >>> potential(0.25, absolute=False, count=1), potential(0.1, absolute=True, count=2)
+    (Relative(q=0.25), (0.1, 0.2))
+    """
+    kind = float if absolute else Relative
+    potentials = tuple(kind(q * number) for number in range(1, count + 1))
+    return potentials[0] if count == 1 else potentials
