@@ -1,0 +1,168 @@
+"""Forward + backward of magnetic encodings + transformer, against the bare transformer on random tensors.
+
+    PYTHONPATH=src python benchmarks/models.py               # writes results/benchmark-models.json
+
+One process, the paper's sizes (4 layers, width 256, bf16), the same shapes and the same head on both sides; the bare
+one has no position encoder. `written out` has the attention over eigenvectors in plain tensor operations, `no
+attention` has none. Eager and compiled. `--toy` is a small size for a machine without a GPU.
+"""
+
+import argparse
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from unittest import mock
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor
+
+from magnetite import nn
+from magnetite.batching import Batch, PaddedEigenpairs
+from magnetite.nn import eigen_attention
+from magnetite.reproduce.record import Record
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Shapes of one of the paper's tasks."""
+
+    graphs: int
+    slots: int
+    k: int
+    head: str
+    width: int = 256
+    layers: int = 4
+
+
+SETTINGS = {
+    "sorting": Setting(graphs=1536, slots=72, k=25, head="graph"),
+    "playground": Setting(graphs=768, slots=40, k=16, head="pair"),
+    "code": Setting(graphs=512, slots=128, k=25, head="sequence"),
+}
+WORDS, POSITIONS = 5_002, 5
+
+
+def random_batch(setting: Setting, device: str, seed: int) -> Batch:
+    """A batch of random tensors, its graphs filled to between three quarters and all of the slots."""
+    generator = torch.Generator(device).manual_seed(seed)
+    b, n, k = setting.graphs, setting.slots, setting.k
+    sizes = torch.randint(3 * n // 4, n, (b,), generator=generator, device=device)
+    mask = torch.arange(n, device=device) < sizes[:, None]
+    edges = torch.zeros(2, 8, dtype=torch.int64, device=device)
+    vectors = torch.randn(b, n, k, 2, generator=generator, device=device) / n**0.5
+    pairs = PaddedEigenpairs(
+        torch.rand(b, k, generator=generator, device=device),
+        vectors * mask[..., None, None],
+        torch.ones(b, k, dtype=torch.bool, device=device),
+    )
+    features = {"x": torch.randn(b, n, 64, generator=generator, device=device)}
+    none = torch.zeros(8, device=device)
+    return Batch(sizes, mask, edges, none > 0, none, features, {}, {}, {"eigenpairs": pairs})
+
+
+def make(setting: Setting, magnetic: bool, attention: bool = True) -> nn.GraphModel:
+    """The model of a setting, with or without magnetic encodings."""
+    heads = {
+        "graph": nn.GraphHead(2),
+        "pair": nn.PairHead(positive=True),
+        "sequence": nn.SequenceHead(WORDS, POSITIONS),
+    }
+    position = nn.MagLapNet(setting.k, setting.width, attention=attention) if magnetic else None
+    embedding = nn.LinearNodes("x", 64)
+    return nn.DigraphTransformer(setting.width, setting.layers, heads[setting.head], position, embedding)
+
+
+def loss_of(output: Tensor, batch: Batch) -> Tensor:
+    """A loss that uses every output: cross-entropy with class 0, or the mean square over the real pairs."""
+    if output.ndim == 4:
+        real = batch.mask[:, :, None] & batch.mask[:, None]
+        return (output.squeeze(-1).square() * real).sum() / real.sum()
+    return torch.nn.functional.cross_entropy(
+        output.flatten(0, -2), torch.zeros_like(output[..., 0], dtype=torch.int64).flatten()
+    )
+
+
+def rate(model: nn.GraphModel, batch: Batch, compiled: bool, rounds: int) -> dict[str, float]:
+    """Graphs a second over the best of some rounds, and the seconds until the first step was done."""
+
+    def loss() -> Tensor:
+        with torch.autocast(batch.device.type, torch.bfloat16):
+            output = model(batch)
+        return loss_of(output, batch)
+
+    forward = torch.compile(loss, fullgraph=True, dynamic=False) if compiled else loss
+
+    def run() -> None:
+        forward().backward()
+
+    start = time.perf_counter()
+    run()
+    _wait(batch.device)
+    first = time.perf_counter() - start
+    best = float("inf")
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(4):
+            run()
+            model.zero_grad(set_to_none=False)
+        _wait(batch.device)
+        best = min(best, (time.perf_counter() - start) / 4)
+    return {"graphs_per_second": len(batch) / best, "first_step_seconds": first}
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def measure(setting: Setting, device: str, rounds: int, seed: int) -> list[dict[str, object]]:
+    """Every side of one setting, eager and compiled."""
+    batch = random_batch(setting, device, seed)
+    rows: list[dict[str, object]] = []
+    for compiled in (False, True):
+        sides = {
+            "bare": (False, True),
+            "magnetic": (True, True),
+            "written out": (True, True),
+            "no attention": (True, False),
+        }
+        for name, (magnetic, attention) in sides.items():
+            torch.manual_seed(seed)
+            model = make(setting, magnetic, attention).to(device)
+            torch._dynamo.reset()
+            with mock.patch.object(eigen_attention, "HAS_TRITON", name != "written out"):
+                rows.append({"side": name, "compiled": compiled, **rate(model, batch, compiled, rounds)})
+        bare = rows[-4]["graphs_per_second"]
+        for row in rows[-4:]:
+            row["of_bare"] = row["graphs_per_second"] / bare  # type: ignore[operator]
+    return rows
+
+
+def main() -> None:
+    """Measure, print the table, write the JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--toy", action="store_true")
+    parser.add_argument("--only", nargs="*", default=list(SETTINGS))
+    options = parser.parse_args()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    record = Record("benchmark-models", options.seed)
+    table = Table("setting", "side", "compiled", "graphs/s", "of bare", "first step, s")
+    result = {}
+    for name in options.only:
+        setting = SETTINGS[name]
+        if options.toy:
+            setting = replace(setting, graphs=4, width=64, layers=1)
+        result[name] = rows = measure(setting, device, 1 if options.toy else 5, options.seed)
+        for row in rows:
+            figures = f"{row['graphs_per_second']:,.0f}", f"{row['of_bare']:.2f}", f"{row['first_step_seconds']:.1f}"
+            table.add_row(name, str(row["side"]), str(row["compiled"]), *figures)
+        record.write(options.out, result)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Attention over the eigenvectors of each node: the fused kernel equals what it fuses."""
+
+import pytest
+import torch
+
+from magnetite.nn.eigen_attention import Weights, eigen_attention, written_out
+
+
+def _random(
+    tokens: int, width: int, heads: int, channels: int, device: str
+) -> tuple[torch.Tensor, torch.Tensor, Weights]:
+    torch.manual_seed(tokens)
+    x = torch.randn(3, 5, tokens, width, device=device, requires_grad=True)
+    mask = torch.rand(3, tokens, device=device) < 0.7
+    mask[:, 0] = True
+    layers = torch.nn.Linear(width, 3 * heads * channels), torch.nn.Linear(heads * channels, width)
+    return x, mask, Weights(*(parameter for layer in layers for parameter in layer.to(device).parameters()))
+
+
+def test_equals_one_softmax_at_a_time() -> None:
+    x, mask, weights = _random(7, 5, 2, 3, "cpu")
+    result = written_out(x, mask, weights, heads=2)
+    for graph in range(3):
+        parts = (x[graph, 4] @ weights.inner.T + weights.inner_bias).view(7, 3, 2, 3)
+        open_keys = mask[graph]
+        heads = []
+        for head in range(2):
+            query, key, value = parts[:, :, head].unbind(1)
+            heads.append((query @ key[open_keys].T / 3**0.5).softmax(-1) @ value[open_keys])
+        expected = x[graph, 4] + torch.cat(heads, -1) @ weights.out.T + weights.out_bias
+        torch.testing.assert_close(result[graph, 4], expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(25, 17, 4, 4), (5, 6, 2, 3), (40, 17, 4, 4), (1, 2, 1, 1), (64, 33, 4, 8)])
+def test_fused_kernel_equals_plain_operations(shape: tuple[int, int, int, int]) -> None:
+    x, mask, weights = _random(*shape, "cuda")
+    upper = torch.randn_like(x)
+    results = [function(x, mask, weights, shape[2]) for function in (eigen_attention, written_out)]
+    slopes = [torch.autograd.grad(result, (x, *weights), upper) for result in results]
+    torch.testing.assert_close(*results, rtol=1e-4, atol=1e-4)
+    for fused, plain in zip(*slopes, strict=True):
+        torch.testing.assert_close(fused, plain, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.gpu
+def test_more_nodes_than_a_launch_grid_of_torch_takes() -> None:
+    _, _, weights = _random(4, 3, 1, 2, "cuda")
+    x = torch.randn(70, 1000, 4, 3, device="cuda")
+    mask = torch.ones(70, 4, dtype=torch.bool, device="cuda")
+    result = eigen_attention(x, mask, weights, 1)[-1]
+    torch.testing.assert_close(result, written_out(x[-1:], mask[-1:], weights, 1)[0], rtol=1e-4, atol=1e-4)
