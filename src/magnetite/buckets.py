@@ -58,12 +58,12 @@ def chunks_within(rows: Rows, sizes: Counts, edges: Counts, tokens: int, process
     batch = rows.shape[1]
     if batch % processes:
         raise ValueError(f"a batch of {batch} cannot be shared by {processes} processes: give a multiple of them")
-    counts = [chunks for chunks in range(1, batch // processes + 1) if batch // processes % chunks == 0]
-    for chunks in counts:
+    each = batch // processes
+    for chunks in (chunks for chunks in range(1, each) if each % chunks == 0):
         shapes = chunk_shapes(rows, sizes, edges, chunks)
         if max(shape.graphs // processes * shape.nodes for shape in shapes) <= tokens:
-            break
-    return shapes
+            return shapes
+    return chunk_shapes(rows, sizes, edges, each)
 
 
 def largest(first: Sequence[Shape], second: Sequence[Shape]) -> tuple[Shape, ...]:

@@ -44,7 +44,7 @@ class Sorting:
         check_counts(self, "train", "valid", "test", "shard_size")
         if not SHORTEST <= self.train_longest < self.valid_longest < LONGEST:
             raise ValueError(
-                f"train_longest={self.train_longest}, valid_longest={self.valid_longest} leave a split without lengths: "
+                f"train_longest={self.train_longest}, valid_longest={self.valid_longest} leave a split empty: "
                 f"give {SHORTEST} ≤ train_longest < valid_longest < {LONGEST}"
             )
 

@@ -13,7 +13,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from magnetite.batching import Batch, Shape, pad
-from magnetite.buckets import Counts, Rows, batch_rows, chunk_shapes, chunks_within, epoch_order, evaluation_batches, largest
+from magnetite.buckets import (
+    Counts,
+    Rows,
+    batch_rows,
+    chunk_shapes,
+    chunks_within,
+    epoch_order,
+    evaluation_batches,
+    largest,
+)
 from magnetite.packed import Packed
 from magnetite.tasks import Examples, Task, draw
 from magnetite.training.config import Data
@@ -49,7 +58,7 @@ class Pool:
 
     def batch(self, ids: Int[Tensor, " chosen"], shape: Shape) -> Batch:
         """Some of the examples in slots."""
-        return pad(self.examples.graphs, ids=ids, shape=shape, **self.parts)
+        return pad(self.examples.graphs, device=None, ids=ids, shape=shape, **self.parts)
 
     @property
     def bytes(self) -> int:
@@ -60,7 +69,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Block:
-    """Steps that follow each other and share a pool: one row of `rows` a step, sorted by size, to be cut into chunks."""
+    """Steps that follow each other and share a pool: one row a step, sorted by size, to be cut into chunks."""
 
     pool: Pool
     rows: Int[Tensor, "steps mine"]

@@ -52,8 +52,7 @@ class Magnetic:
     sign: str = "none"
 
     def __post_init__(self) -> None:
-        if self.sign not in SIGNS:
-            raise ValueError(f"sign={self.sign!r} is not known: choose one of {', '.join(SIGNS)}")
+        _check_sign(self.sign)
         if self.potentials < 1:
             raise ValueError(f"potentials={self.potentials} is no number of potentials: give 1, or more for multi-q")
 
@@ -77,13 +76,16 @@ class Magnetic:
 
 @dataclass(frozen=True)
 class Combinatorial:
-    """MagLapNet over `k` eigenvectors of the combinatorial Laplacian, signs drawn in training unless `sign` is a net."""
+    """MagLapNet over `k` eigenvectors of the combinatorial Laplacian; without a `sign` net, training draws signs."""
 
     k: int = 16
     attention: bool = True
     scaling: str = "none"
     dropout: float = 0.15
     sign: str = "none"
+
+    def __post_init__(self) -> None:
+        _check_sign(self.sign)
 
     def encoder(self, room: Room) -> PositionEncoder:
         """The MagLapNet."""
@@ -151,6 +153,11 @@ ENCODINGS: dict[str, type[EncodingChoice]] = {
     "none": NoEncoding,
 }
 """The encodings by the names that the command line uses."""
+
+
+def _check_sign(name: str) -> None:
+    if name not in SIGNS:
+        raise ValueError(f"sign={name!r} is not known: choose one of {', '.join(SIGNS)}")
 
 
 def potential(q: float, absolute: bool, count: int) -> Potential | tuple[Potential, ...]:

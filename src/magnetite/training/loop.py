@@ -14,7 +14,7 @@ from lightning.fabric import Fabric
 from torch import Tensor
 
 from magnetite.batching import Batch
-from magnetite.nn import GraphModel
+from magnetite.nn import GraphModel, checkpoint
 from magnetite.tasks import Task
 from magnetite.training.checkpoints import Checkpoints, Position
 from magnetite.training.config import Config
@@ -106,7 +106,8 @@ class Trainer:
                 self._train(asked)
             finally:
                 self.log.close()
-        self._load_best()
+        self.fabric.barrier()
+        self.load_best(self.position.best_step)
 
     def evaluation_data(self, split: str) -> EvaluationData:
         """A split, encoded where it fits."""
@@ -222,19 +223,16 @@ class Trainer:
         self.position.losses = tuple(self.losses.tolist())
         if not self.fabric.is_global_zero:
             return
-        norms = torch.stack(torch._foreach_norm([parameter.data for parameter in self.model.parameters()]))
-        if not bool(norms.isfinite().all()):
+        if not bool(torch.nn.utils.get_total_norm(self.model.parameters()).isfinite()):
             raise FloatingPointError(
                 f"parameters are no longer finite at step {self.position.step}: lower optim.lr (now "
                 f"{self.config.optim.lr}); the last good state is kept in {self.checkpoints.folder}"
             )
         self.checkpoints.save_last(self.model, self.optimizer, self.position)
 
-    def _load_best(self) -> None:
-        from magnetite.nn import checkpoint
-
-        self.fabric.barrier()
-        loaded = checkpoint.load(self.checkpoints.best(self.position.best_step))
+    def load_best(self, step: int) -> None:
+        """Take the parameters that were the best, found at this step."""
+        loaded = checkpoint.load(self.checkpoints.best(step))
         self.model.load_state_dict(loaded.state_dict())
 
     def _sum(self, tensor: Tensor) -> Tensor:

@@ -52,8 +52,8 @@ class _Rows:
 class AdaptiveClipping:
     """`g_i ← g_i · min(1, λ max(‖w_i‖, ε) / ‖g_i‖)` for each row `i` of each parameter (Brock et al. 2021).
 
-    A row is what feeds one output; a vector is one row. Rows of equal length are clipped together, so that the number of
-    kernels does not grow with the depth of the model, and nothing waits for the device.
+    A row is what feeds one output; a vector is one row. Rows of equal length are clipped together, so that the number
+    of kernels does not grow with the depth of the model, and nothing waits for the device.
 
     >>> weight = Parameter(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
     >>> weight.grad = torch.ones(2, 2)
@@ -84,4 +84,4 @@ class AdaptiveClipping:
             slopes *= (allowed / steepness.clamp(min=1e-30)).clamp(max=1)[:, None]
             pieces = slopes.split([gradient.numel() // group.columns for gradient in gradients])
             clipped = [piece.view_as(gradient) for piece, gradient in zip(pieces, gradients, strict=True)]
-            torch._foreach_copy_(gradients, clipped)
+            torch._foreach_copy_(gradients, clipped)  # pyright: ignore[reportPrivateImportUsage]
