@@ -5,6 +5,7 @@ Everything here is a pure function of sizes, in NumPy, for a whole epoch at once
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Int
@@ -13,6 +14,13 @@ from magnetite.batching import MULTIPLE, Shape
 
 Counts = Int[np.ndarray, " graphs"]
 Rows = Int[np.ndarray, "steps batch"]
+Profile = Int[np.ndarray, "2 batch"]
+
+CHUNK = 4096
+"""What another chunk costs, in slots for nodes: kernels to start, a shape to compile."""
+
+PLACES = 96
+"""Places of a row that are tried as ends of a chunk."""
 
 
 def epoch_order(count: int, seed: int, epoch: int) -> Int[np.ndarray, " count"]:
@@ -35,47 +43,58 @@ def batch_rows(order: Int[np.ndarray, " count"], sizes: Counts, batch: int) -> R
     return np.take_along_axis(rows, np.argsort(sizes[rows], axis=1, kind="stable"), axis=1)
 
 
-def chunk_shapes(rows: Rows, sizes: Counts, edges: Counts, chunks: int) -> tuple[Shape, ...]:
-    """Cut every row into `chunks` equal parts: the shapes that hold the first parts of all rows, the second, …
+def profile(rows: Rows, sizes: Counts, edges: Counts) -> Profile:
+    """The most nodes and edges at each place of any row.
 
-    >>> chunk_shapes(np.array([[3, 0], [1, 2]]), np.array([9, 5, 7, 6]), np.array([4, 4, 9, 4]), chunks=2)
-    (Shape(graphs=1, nodes=8, edges=8), Shape(graphs=1, nodes=16, edges=16))
+    >>> profile(np.array([[3, 0], [1, 2]]), np.array([9, 5, 7, 6]), np.array([4, 8, 9, 3])).tolist()
+    [[6, 9], [8, 9]]
     """
-    parts = rows.reshape(rows.shape[0], chunks, -1)
-    nodes, most_edges = sizes[parts].max((0, 2)), edges[parts].max((0, 2))
-    return tuple(_shape(parts.shape[2], *most) for most in zip(nodes, most_edges, strict=True))
+    return np.stack([sizes[rows].max(0), edges[rows].max(0)])
 
 
-def chunks_within(rows: Rows, sizes: Counts, edges: Counts, tokens: int, processes: int = 1) -> tuple[Shape, ...]:
-    """Cut the rows into as few chunks as keep each within `tokens` slots, or else into the smallest there are.
+def chunk_shapes(most: Profile, tokens: int, processes: int = 1) -> tuple[Shape, ...]:
+    """Cut rows with this profile into chunks of fixed shapes, so that they cost the least together.
 
-    A chunk is shared by `processes`, each of which holds its part, so it is a multiple of them.
+    A chunk costs `graphs · nodes` slots, and `CHUNK` for being one. None has more than `tokens` slots in a process,
+    unless a single graph has; all processes take an equal part of it.
 
-    >>> rows, sizes = np.arange(8).reshape(2, 4), np.array([7] * 4 + [15] * 4)
-    >>> chunks_within(rows, sizes, sizes, tokens=32)
-    (Shape(graphs=2, nodes=16, edges=16), Shape(graphs=2, nodes=16, edges=16))
+    >>> most = np.array([[7] * 24 + [15] * 8, [9] * 32])
+    >>> chunk_shapes(most, tokens=128)
+    (Shape(graphs=8, nodes=8, edges=16), Shape(graphs=16, nodes=8, edges=16), Shape(graphs=8, nodes=16, edges=16))
     """
-    batch = rows.shape[1]
+    batch = most.shape[1]
     if batch % processes:
         raise ValueError(f"a batch of {batch} cannot be shared by {processes} processes: give a multiple of them")
-    each = batch // processes
-    for chunks in (chunks for chunks in range(1, each) if each % chunks == 0):
-        shapes = chunk_shapes(rows, sizes, edges, chunks)
-        if max(shape.graphs // processes * shape.nodes for shape in shapes) <= tokens:
-            return shapes
-    return chunk_shapes(rows, sizes, edges, each)
+    unit = processes * max(1, batch // (PLACES * processes))
+    places = [*range(0, batch, unit), batch]
+    cheapest: list[tuple[float, int]] = [(0.0, 0)]  # cost of the rows up to a place, and where their last chunk begins
+    for end in range(1, len(places)):
+        nodes = _rounded(most[0, : places[end]].max() + 1)
+        choices = []
+        for begin in range(end):
+            slots = (places[end] - places[begin]) * nodes
+            allowed = slots <= tokens * processes or begin == end - 1
+            choices.append((cheapest[begin][0] + CHUNK * processes + slots if allowed else np.inf, begin))
+        cheapest.append(min(choices))
+    cuts = [len(places) - 1]
+    while cuts[0]:
+        cuts.insert(0, cheapest[cuts[0]][1])
+    spans = [(places[begin], places[end]) for begin, end in pairwise(cuts)]
+    return tuple(shape_of(end - begin, *most[:, begin:end].max(1)) for begin, end in spans)
 
 
-def largest(first: Sequence[Shape], second: Sequence[Shape]) -> tuple[Shape, ...]:
-    """Shapes that hold what either holds, chunk by chunk.
+def shapes_for(shapes: Sequence[Shape], most: Profile) -> tuple[Shape, ...]:
+    """The same cuts, grown where rows of this profile would not fit.
 
-    >>> largest([Shape(2, 8, 32)], [Shape(2, 16, 24)])
-    (Shape(graphs=2, nodes=16, edges=32),)
+    >>> shapes_for([Shape(1, 8, 8), Shape(1, 8, 8)], np.array([[7, 8], [3, 3]]))
+    (Shape(graphs=1, nodes=8, edges=8), Shape(graphs=1, nodes=16, edges=8))
     """
-    return tuple(
-        Shape(one.graphs, max(one.nodes, two.nodes), max(one.edges, two.edges))
-        for one, two in zip(first, second, strict=True)
-    )
+    ends = np.cumsum([shape.graphs for shape in shapes])
+    grown = []
+    for shape, end in zip(shapes, ends, strict=True):
+        needed = shape_of(shape.graphs, *most[:, end - shape.graphs : end].max(1))
+        grown.append(Shape(shape.graphs, max(shape.nodes, needed.nodes), max(shape.edges, needed.edges)))
+    return tuple(grown)
 
 
 @dataclass(frozen=True)
@@ -96,13 +115,21 @@ def evaluation_batches(sizes: Counts, edges: Counts, tokens: int, shapes: int = 
     order = np.argsort(sizes, kind="stable")
     batches = []
     for part in np.array_split(order, min(shapes, order.size)):
-        shape = _shape(part.size, sizes[part].max(), edges[part].max())
+        shape = shape_of(part.size, sizes[part].max(), edges[part].max())
         graphs = min(part.size, max(1, tokens // shape.nodes))
         fixed = Shape(graphs, shape.nodes, shape.edges)
         batches += [EvaluationBatch(part[start : start + graphs], fixed) for start in range(0, part.size, graphs)]
     return batches
 
 
-def _shape(graphs: int, nodes: int, edges: int) -> Shape:
-    """Rounded up; one slot of the nodes stays empty."""
-    return Shape(graphs, *(-(-int(count) // MULTIPLE) * MULTIPLE for count in (nodes + 1, max(edges, 1))))
+def shape_of(graphs: int, nodes: int, edges: int) -> Shape:
+    """The shape for so many graphs of at most so many nodes and edges, rounded up; one slot of the nodes stays empty.
+
+    >>> shape_of(2, 16, 0)
+    Shape(graphs=2, nodes=24, edges=8)
+    """
+    return Shape(graphs, _rounded(nodes + 1), _rounded(max(edges, 1)))
+
+
+def _rounded(count: int) -> int:
+    return -(-int(count) // MULTIPLE) * MULTIPLE

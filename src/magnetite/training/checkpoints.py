@@ -27,7 +27,7 @@ class Position:
     """Where a training stands: what decides how it goes on, beside the model and the optimiser."""
 
     step: int = 0
-    shapes: tuple[Shape, ...] | None = None
+    shapes: tuple[Shape, ...] = ()
     losses: tuple[float, int] = (0.0, 0)
     best: float | None = None
     best_step: int = 0
@@ -41,11 +41,10 @@ class Position:
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> "Position":
         """From JSON's types."""
-        shapes = table["shapes"]
         return cls(
             **{
                 **table,
-                "shapes": None if shapes is None else tuple(Shape(**shape) for shape in shapes),
+                "shapes": tuple(Shape(**shape) for shape in table["shapes"]),
                 "losses": tuple(table["losses"]),
             }
         )

@@ -54,7 +54,7 @@ class Data:
     mode: str = "auto"
     pool: int = 65_536
     memory: float = 40.0
-    tokens: int = 32_768
+    tokens: int = 65_536
 
     def __post_init__(self) -> None:
         _check_choice("mode", self.mode, DATA_MODES)

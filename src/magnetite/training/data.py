@@ -8,26 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from magnetite.batching import Batch, Shape, pad
-from magnetite.buckets import (
-    Counts,
-    Rows,
-    batch_rows,
-    chunk_shapes,
-    chunks_within,
-    epoch_order,
-    evaluation_batches,
-    largest,
-)
+from magnetite.batching import MULTIPLE, Batch, Shape, pad
+from magnetite.buckets import Counts, Profile, Rows, batch_rows, chunk_shapes, epoch_order, evaluation_batches, profile
 from magnetite.packed import Packed
 from magnetite.tasks import Examples, Task, draw
 from magnetite.training.config import Data
 
 Encodings = Mapping[str, Callable[[Any], Packed]]
+
+FIRST_POOLS = 4
+"""Pools of fresh data whose sizes decide the shapes of the chunks; a later one may make them grow."""
 
 SAMPLE = 256
 """Graphs that are encoded to learn how much memory all of them would take."""
@@ -74,14 +69,16 @@ class Block:
     pool: Pool
     rows: Int[Tensor, "steps mine"]
     totals: Float[Tensor, " steps"]
-    shapes: tuple[Shape, ...]
+    most: Profile
 
     def __len__(self) -> int:
         return self.rows.shape[0]
 
     def chunks(self, step: int, shapes: tuple[Shape, ...]) -> Iterator[Batch]:
-        """The batches of one step."""
-        for ids, shape in zip(self.rows[step].chunk(len(shapes)), shapes, strict=True):
+        """The batches of one step, of this process's part of these shapes."""
+        whole = sum(shape.graphs for shape in shapes)
+        parts = [shape.graphs * self.rows.shape[1] // whole for shape in shapes]
+        for ids, shape in zip(self.rows[step].split(parts), shapes, strict=True):
             yield self.pool.batch(ids, Shape(ids.numel(), shape.nodes, shape.edges))
 
 
@@ -91,7 +88,7 @@ class TrainingData:
     >>> from magnetite.tasks import Sorting
     >>> data = TrainingData(Sorting(train=100), {}, Data(), batch=40, seed=0, device="cpu")
     >>> block = next(data.blocks(step=2))
-    >>> data.steps, len(block), [len(batch) for batch in block.chunks(0, block.shapes)]
+    >>> data.steps, len(block), [len(batch) for batch in block.chunks(0, data.shapes(epochs=1))]
     (5, 3, [40])
     """
 
@@ -107,7 +104,6 @@ class TrainingData:
     ):
         self.task, self.encodings, self.config, self.batch, self.seed = task, encodings, config, batch, seed
         self.device, self.share = torch.device(device), share or Share()
-        self.chunks: int | None = None
         self.examples = None if config.mode == "fresh" else draw(task, "train", device)
         count = _fresh_count(task) if self.examples is None else len(self.examples)
         self.steps = count // batch
@@ -122,6 +118,17 @@ class TrainingData:
     def mode(self) -> str:
         """Where the encodings come from: resident, pooled or fresh."""
         return "fresh" if self.examples is None else "resident" if self.resident else "pooled"
+
+    def shapes(self, epochs: int) -> tuple[Shape, ...]:
+        """Chunks that hold all batches of so many epochs; of fresh data, those of the first pools, with some room."""
+        if self.examples is None:
+            stream = self.task.stream(self.seed, self.pool_steps * self.batch, "cpu")
+            drawn = [_sizes(next(stream)) for _ in range(FIRST_POOLS)]
+            each = [profile(self._rows(sizes, number), sizes, edges) for number, (sizes, edges) in enumerate(drawn)]
+            return chunk_shapes(np.max(each, 0) + MULTIPLE, self.config.tokens, self.share.processes)
+        sizes, edges = _sizes(self.examples)
+        each = [profile(self._rows(sizes, epoch), sizes, edges) for epoch in range(epochs)]
+        return chunk_shapes(np.max(each, 0), self.config.tokens, self.share.processes)
 
     def blocks(self, step: int = 0) -> Iterator[Block]:
         """The blocks from a step on, the next one prepared on a GPU while the last one trains."""
@@ -146,7 +153,7 @@ class TrainingData:
             return self._fresh_block(epoch, first, last)
         sizes, edges = _sizes(self.examples)
         if self._epoch is None or self._epoch[0] != epoch:  # several blocks ask for the same epoch
-            self._epoch = epoch, batch_rows(epoch_order(sizes.size, self.seed, epoch), sizes, self.batch)
+            self._epoch = epoch, self._rows(sizes, epoch)
         return self._cut(self.examples, self._epoch[1], sizes, edges, slice(first, last))
 
     def _fresh_block(self, epoch: int, first: int, last: int) -> Block:
@@ -155,29 +162,25 @@ class TrainingData:
         count = self.pool_steps * self.batch
         examples = next(self.task.stream(self.seed, count, self.device, number))
         sizes, edges = _sizes(examples)
-        rows = batch_rows(epoch_order(count, self.seed, number), sizes, self.batch)
+        rows = self._rows(sizes, number)
         start = first % self.pool_steps
         return self._cut(examples, rows, sizes, edges, slice(start, start + last - first))
 
     def _cut(self, examples: Examples, rows: Rows, sizes: Counts, edges: Counts, steps: slice) -> Block:
-        """Some steps as a block. Shapes are those of all rows, so that blocks of an epoch agree as far as possible."""
-        shapes = self._shapes(rows, sizes, edges)
         rows = rows[steps]
+        most = profile(rows, sizes, edges)
         mine = rows[:, self.share.process :: self.share.processes]
         totals = self.task.weights(examples)[torch.from_numpy(rows).to(self.device)].sum(1)
         if self.resident:
             if self._kept is None:
                 self._kept = Pool.encode(examples, self.encodings)
-            return Block(self._kept, torch.from_numpy(mine).to(self.device), totals, shapes)
+            return Block(self._kept, torch.from_numpy(mine).to(self.device), totals, most)
         chosen = examples.select(torch.from_numpy(mine.ravel()).to(self.device))
         local = torch.arange(mine.size, device=self.device).view(mine.shape)
-        return Block(Pool.encode(chosen, self.encodings), local, totals, shapes)
+        return Block(Pool.encode(chosen, self.encodings), local, totals, most)
 
-    def _shapes(self, rows: Rows, sizes: Counts, edges: Counts) -> tuple[Shape, ...]:
-        """As many chunks as the first rows needed; a later one may grow beyond the tokens by a little."""
-        if self.chunks is None:
-            self.chunks = len(chunks_within(rows, sizes, edges, self.config.tokens, self.share.processes))
-        return chunk_shapes(rows, sizes, edges, self.chunks)
+    def _rows(self, sizes: Counts, number: int) -> Rows:
+        return batch_rows(epoch_order(sizes.size, self.seed, number), sizes, self.batch)
 
     def _fits(self, examples: Examples) -> bool:
         if self.config.mode != "auto":
@@ -217,11 +220,6 @@ class EvaluationData:
             else:
                 chosen = Pool.encode(self.examples.select(ids), self.encodings)
                 yield chosen.batch(torch.arange(ids.numel(), device=device), planned.shape)
-
-
-def grown(shapes: tuple[Shape, ...] | None, block: Block) -> tuple[Shape, ...]:
-    """The largest shapes so far: a graph compiled for them serves again."""
-    return block.shapes if shapes is None else largest(shapes, block.shapes)
 
 
 def _sizes(examples: Examples) -> tuple[Counts, Counts]:

@@ -14,11 +14,12 @@ from lightning.fabric import Fabric
 from torch import Tensor
 
 from magnetite.batching import Batch
+from magnetite.buckets import shapes_for
 from magnetite.nn import GraphModel, checkpoint
 from magnetite.tasks import Task
 from magnetite.training.checkpoints import Checkpoints, Position
 from magnetite.training.config import Config
-from magnetite.training.data import Block, EvaluationData, Share, TrainingData, grown
+from magnetite.training.data import Block, EvaluationData, Share, TrainingData
 from magnetite.training.log import Display, RunLog, time_left
 from magnetite.training.models import build_model
 from magnetite.training.optim import AdaptiveClipping, adamw, learning_rate, set_learning_rate
@@ -93,11 +94,11 @@ class Trainer:
             self.fabric.device,
             self.share,
         )
-        if self.position.shapes is not None:
-            self.data.chunks = len(self.position.shapes)
         self.valid = self.evaluation_data("valid")
         self.total = max(1, round(config.optim.epochs * config.optim.budget * self.data.steps))
         self.warmup = min(self.total, round(config.optim.warmup * config.optim.budget * self.data.steps))
+        if not self.position.shapes:
+            self.position.shapes = self.data.shapes(epochs=-(-self.total // self.data.steps))
         self.every = max(1, round(config.run.evaluate_every * self.data.steps))
         main = self.fabric.is_global_zero
         self.log = RunLog(self.folder, self.position.step, enabled=main)
@@ -122,7 +123,7 @@ class Trainer:
         self.objective.eval()
         for batch in data.batches():
             with self.fabric.autocast():
-                loss, outputs = self.compiled(batch)
+                loss, outputs = self.objective(batch)  # not compiled: that would take longer than it saves
             metric.update(outputs.float(), batch)
             total += loss
         self.objective.train()
@@ -142,7 +143,7 @@ class Trainer:
         return self.position.step >= self.total or bool(patience and self.position.worse >= patience)
 
     def _block(self, block: Block, asked: threading.Event) -> None:
-        self.position.shapes = grown(self.position.shapes, block)
+        self.position.shapes = shapes_for(self.position.shapes, block.most)
         for step in range(len(block)):
             self._step(block, step)
             self.position.step += 1
@@ -159,11 +160,10 @@ class Trainer:
     def _step(self, block: Block, step: int) -> None:
         """One update by the mean loss of a whole batch, chunk by chunk."""
         position, share, optim = self.position, self.share, self.config.optim
-        shapes = position.shapes or ()
         # Dropout is a function of seed, step and process, so that a resumed training draws the same.
         torch.manual_seed((self.config.run.seed * 2**40 + position.step * 2**10 + share.process) % 2**63)
-        for number, batch in enumerate(block.chunks(step, shapes), start=1):
-            with self.fabric.no_backward_sync(self.forward, enabled=number < len(shapes)):
+        for number, batch in enumerate(block.chunks(step, position.shapes), start=1):
+            with self.fabric.no_backward_sync(self.forward, enabled=number < len(position.shapes)):
                 loss, _ = self.forward(Sealed(batch))
                 mean = loss / block.totals[step]
                 self.fabric.backward(mean * share.processes)  # processes average their gradients, and should add them
