@@ -170,7 +170,7 @@ class _Slots:
     def graph_rows(self, rows: Shaped[Tensor, "graphs ..."]) -> Shaped[Tensor, "b ..."]:
         return _gather(rows, self.ids, self.real)
 
-    def node_rows(self, rows: Shaped[Tensor, "nodes ..."], empty: float = 0) -> Shaped[Tensor, "b n ..."]:
+    def node_rows(self, rows: Shaped[Tensor, "nodes ..."], empty: int | float = 0) -> Shaped[Tensor, "b n ..."]:
         return _gather(rows, self.node_place, self.node_mask, empty)
 
     def edge_rows(self, rows: Shaped[Tensor, "edges ..."]) -> Shaped[Tensor, "m ..."]:
@@ -183,7 +183,7 @@ class _Slots:
         return ((first + local) * self.edge_mask[..., None]).flatten(0, 1).T.contiguous()
 
     def pair_rows(
-        self, pointer: Int[Tensor, " starts"], rows: Shaped[Tensor, "pairs ..."], empty: float
+        self, pointer: Int[Tensor, " starts"], rows: Shaped[Tensor, "pairs ..."], empty: int | float
     ) -> Shaped[Tensor, "b n n ..."]:
         start = pointer[self.ids, None] + self.node * self.sizes[:, None]
         place = start[..., None] + self.node
@@ -203,7 +203,7 @@ class _Slots:
 
 
 def _gather(
-    rows: Shaped[Tensor, "all ..."], place: Int[Tensor, "*slots"], mask: Bool[Tensor, "*slots"], empty: float = 0
+    rows: Shaped[Tensor, "all ..."], place: Int[Tensor, "*slots"], mask: Bool[Tensor, "*slots"], empty: int | float = 0
 ) -> Shaped[Tensor, "..."]:
     """`rows[place]`, and `empty` where the mask says so."""
     if not rows.shape[0]:

@@ -171,8 +171,13 @@ class Digraphs(Packed):
 
     @classmethod
     def from_pyg(cls, data: Any) -> "Digraphs":
-        """From a PyG `Data`, a `Batch` or a list of `Data`; `edge_weight` is taken where it is set."""
-        return cls._from_lists(interop.from_pyg(item) for item in interop.listed_pyg(data))
+        """From a PyG `Data`, a `Batch` or a list of `Data`, with `edge_weight` and features of nodes, edges and graphs.
+
+        A name that says 'index' or 'batch' is PyG's own; of the others, those that all graphs have are features.
+        """
+        items = list(interop.listed_pyg(data))
+        lists = [interop.from_pyg(item) for item in items]
+        return cls._from_lists(lists, **interop.pyg_features(items) if items else {})
 
     def to_networkx(self) -> "list[nx.DiGraph]":
         """One networkx graph each, a `MultiDiGraph` where edges are repeated.
@@ -204,7 +209,7 @@ class Digraphs(Packed):
             yield EdgeList(edges[:, begin:end], size, None if weights is None else weights[begin:end])
 
     @classmethod
-    def _from_lists(cls, lists: Iterable[EdgeList]) -> "Digraphs":
+    def _from_lists(cls, lists: Iterable[EdgeList], **features: Mapping[str, Tensor]) -> "Digraphs":
         lists = list(lists)
         if not lists:
             raise ValueError("no graphs were given: give at least one")
@@ -214,6 +219,7 @@ class Digraphs(Packed):
             edge_ptr=starts(torch.tensor([item.edges.shape[1] for item in lists])),
             edges=torch.from_numpy(np.concatenate([item.edges for item in lists], axis=1)),
             weights=torch.from_numpy(np.concatenate([item.filled_weights() for item in lists])) if weighted else None,
+            **features,
         )
 
 

@@ -5,10 +5,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 if TYPE_CHECKING:
     import networkx as nx
     from scipy.sparse import coo_array
+
+PYG_OWN = ("index", "batch", "ptr", "adj", "face", "edge_weight")
+"""Parts of the names of what PyG's `Data` has beside features, or counts through all graphs of a batch."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,41 @@ def from_pyg(data: Any) -> EdgeList:
     if getattr(data, "edge_index", None) is None:
         raise ValueError(f"{data} has no edge_index: set it, or convert its adj_t first")
     return EdgeList(data.edge_index, int(data.num_nodes), getattr(data, "edge_weight", None))
+
+
+def pyg_features(items: Sequence[Any]) -> dict[str, dict[str, Tensor]]:
+    """The tensors, arrays and numbers that all of some `Data` have, by what they have a row for: nodes, edges, graphs.
+
+    What has as many rows as two of these is told apart as PyG does it, by 'edge' in its name, but over all graphs.
+    """
+    features: dict[str, dict[str, Tensor]] = {"node_features": {}, "edge_features": {}, "graph_features": {}}
+    for name in items[0].keys():  # noqa: SIM118 (PyG iterates over other things)
+        if name == "num_nodes" or any(part in name for part in PYG_OWN) or not all(name in item for item in items):
+            continue
+        values = [item[name] for item in items]
+        if not all(isinstance(value, Tensor | np.ndarray | int | float) for value in values):
+            continue
+        rows = [torch.atleast_1d(torch.as_tensor(value)).detach().cpu() for value in values]
+        kinds = set.intersection(*(_kinds(row.shape[0], item) for row, item in zip(rows, items, strict=True)))
+        order = ["edge_features"] * ("edge" in name) + ["node_features", "graph_features", "edge_features"]
+        kind = next((kind for kind in order if kind in kinds), None)
+        if kind is not None:
+            features[kind][name] = _joined(name, rows)
+    return features
+
+
+def _kinds(rows: int, data: Any) -> set[str]:
+    counts = {"node_features": data.num_nodes, "edge_features": data.edge_index.shape[1], "graph_features": 1}
+    return {kind for kind, count in counts.items() if rows == count}
+
+
+def _joined(name: str, rows: Sequence[Tensor]) -> Tensor:
+    shapes = sorted({tuple(row.shape[1:]) for row in rows})
+    if len(shapes) > 1:
+        raise ValueError(
+            f"{name!r} has rows of shape {shapes[0]} in one graph, {shapes[1]} in another: make them equal"
+        )
+    return torch.cat(list(rows))
 
 
 def _numpy(array: Any) -> np.ndarray:

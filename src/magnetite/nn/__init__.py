@@ -7,31 +7,50 @@
 torch.Size([1, 2])
 """
 
+from magnetite.nn.edges import CategoryEdges, LinearEdges
 from magnetite.nn.embeddings import CategoryNodes, LinearNodes, SameNodes, WireNodes
+from magnetite.nn.gnn import GCN, GNN, DigraphGNN, SignGNN
 from magnetite.nn.heads import GraphHead, NodeHead, PairHead, SequenceHead
 from magnetite.nn.maglapnet import LaplacianEncoder, MagLapNet, SignMLP
+from magnetite.nn.magnet import MagNet
 from magnetite.nn.model import GraphModel, load
 from magnetite.nn.module import Module, describe, rebuild
+from magnetite.nn.node_encoders import DepthEncoder, SinusoidalEncoder, SVDEncoder
 from magnetite.nn.positions import Combined, PositionEncoder, Positions
+from magnetite.nn.spe import SPE
 from magnetite.nn.transformer import DigraphTransformer
+from magnetite.nn.walks import RelativeWalkEncoder, WalkEncoder
 
 __all__ = [
+    "GCN",
+    "GNN",
+    "SPE",
+    "CategoryEdges",
     "CategoryNodes",
     "Combined",
+    "DepthEncoder",
+    "DigraphGNN",
     "DigraphTransformer",
     "GraphHead",
     "GraphModel",
     "LaplacianEncoder",
+    "LinearEdges",
     "LinearNodes",
     "MagLapNet",
+    "MagNet",
     "Module",
     "NodeHead",
     "PairHead",
     "PositionEncoder",
     "Positions",
+    "RelativeWalkEncoder",
+    "SVDEncoder",
     "SameNodes",
     "SequenceHead",
+    "SignGNN",
     "SignMLP",
+    "SinusoidalEncoder",
+    "WalkEncoder",
     "WireNodes",
     "describe",
     "load",

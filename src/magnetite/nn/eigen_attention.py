@@ -5,7 +5,6 @@ tensors of the whole model, and are moved through memory a dozen times a step. T
 does all of it in registers, and writes them back; backwards it computes everything again instead of keeping it.
 """
 
-import importlib.util
 import math
 from typing import NamedTuple
 
@@ -13,10 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-MOST_TOKENS, MOST_CHANNELS = 64, 64
-"""What the kernel takes: the tokens and scores of one node have to fit into the registers of a thread block."""
-
-HAS_TRITON = importlib.util.find_spec("triton") is not None
+from magnetite.nn.eigen_attention_cuda import fused, suits
 
 
 class Weights(NamedTuple):
@@ -38,10 +34,7 @@ def eigen_attention(
     >>> eigen_attention(torch.ones(1, 2, 4, 3), torch.ones(1, 4, dtype=torch.bool), weights, heads=1).shape
     torch.Size([1, 2, 4, 3])
     """
-    fits = tokens.shape[2] <= MOST_TOKENS and max(tokens.shape[3] + 1, weights.out.shape[1]) <= MOST_CHANNELS
-    if tokens.is_cuda and HAS_TRITON and fits:
-        from magnetite.nn.eigen_attention_triton import fused
-
+    if suits(tokens, channels=weights.out.shape[1]):
         mixed = fused(tokens.contiguous(), mask, weights.inner, weights.inner_bias, weights.out, heads)
         return mixed + weights.out_bias
     return written_out(tokens, mask, weights, heads)

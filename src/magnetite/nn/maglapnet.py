@@ -6,9 +6,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from magnetite.batching import Batch, PaddedEigenpairs
+from magnetite.batching import Batch
 from magnetite.encodings import Laplacian, MagneticLaplacian
 from magnetite.nn.eigen_attention import Weights, eigen_attention
+from magnetite.nn.eigenpairs import eigenpairs_of, part_count, potential_count
 from magnetite.nn.layers import activation_named, full_precision
 from magnetite.nn.module import Module
 from magnetite.nn.positions import PositionEncoder, Positions
@@ -48,22 +49,20 @@ class MagLapNet(PositionEncoder):
         self.of, self.encoding = of, encoding if encoding is not None else MagneticLaplacian(k=k)
         if self.encoding.k != k:
             raise ValueError(f"k={k} tokens cannot hold the vectors of {self.encoding}: give both the same k")
-        potentials = getattr(self.encoding, "q", None)
-        self.tokens = k * (len(potentials) if isinstance(potentials, tuple) else 1)
-        self.parts = 2 if isinstance(self.encoding, MagneticLaplacian) else 1
+        tokens, parts = k * potential_count(self.encoding), part_count(self.encoding)
         self.random_signs, self.scale = random_signs, scaling_named(scaling)
         channels = max(2 * (width // 32), heads)
-        self.project = torch.nn.Linear(self.parts, channels) if sign is None else sign
+        self.project = torch.nn.Linear(parts, channels) if sign is None else sign
         if sign is not None:
-            sign.setup(self.parts, channels)
+            sign.setup(parts, channels)
         self.norm = torch.nn.LayerNorm(channels + 1)
         self.attend = EigenAttention(channels + 1, heads, channels // heads) if attention else None
         self.activation, self.dropout = activation_named(activation), torch.nn.Dropout(dropout)
-        self.out = torch.nn.Linear(self.tokens * (channels + 1), width)
+        self.out = torch.nn.Linear(tokens * (channels + 1), width)
 
     def forward(self, batch: Batch) -> Positions:
         """One vector a node; zero-filled slots give a vector that means nothing."""
-        pairs = self._checked(batch.encoding(self.of))
+        pairs = eigenpairs_of(batch, self.of, self.encoding)
         with full_precision(batch.device):
             values, vectors = self.scale(pairs.values, pairs.vectors, batch.sizes)
             if self.random_signs and self.training:
@@ -81,16 +80,6 @@ class MagLapNet(PositionEncoder):
         if isinstance(self.project, SignNet):
             return self.activation(self.project(vectors, batch)).flatten(2, -2)
         return self.activation(self.project(vectors.flatten(2, -2)))
-
-    def _checked(self, pairs: PaddedEigenpairs) -> PaddedEigenpairs:
-        found = pairs.values.shape[1:].numel()
-        if found != self.tokens or pairs.vectors.shape[-1] != self.parts:
-            kind = {1: "real", 2: "complex"}
-            raise ValueError(
-                f"{self.of!r} of the batch holds {found} {kind[pairs.vectors.shape[-1]]} eigenvectors a graph, this "
-                f"MagLapNet takes {self.tokens} {kind[self.parts]} ones: encode with {self.encoding}"
-            )
-        return pairs
 
 
 class EigenAttention(Module):

@@ -69,7 +69,7 @@ def rebuild(description: Any) -> Any:
         return tuple(rebuild(value) for value in description)
     if not isinstance(description, dict):
         return description
-    if description.keys() == {"dtype"}:
+    if list(description) == ["dtype"]:
         return getattr(torch, description["dtype"])
     values = {name: rebuild(value) for name, value in description.items() if name != "class"}
     return _class(description["class"])(**values) if "class" in description else values

@@ -1,7 +1,6 @@
 """The position encoders that a training can be asked for by name, each with its options."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from magnetite import nn
 from magnetite.encodings import MagneticLaplacian, RandomWalk
@@ -18,16 +17,22 @@ class Room:
     layers: int
 
 
-class EncodingChoice(Protocol):
-    """A frozen dataclass of options."""
+@dataclass(frozen=True)
+class EncodingChoice:
+    """Base of the choices, each a frozen dataclass of options."""
+
+    @property
+    def pair_channels(self) -> int:
+        """Features of pairs of nodes that the encoder gives to a head of pairs."""
+        return 0
 
     def encoder(self, room: Room) -> PositionEncoder | None:
         """The encoder for a model."""
-        ...
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class NoEncoding:
+class NoEncoding(EncodingChoice):
     """Nodes know nothing of their position."""
 
     def encoder(self, room: Room) -> None:  # noqa: ARG002
@@ -36,7 +41,7 @@ class NoEncoding:
 
 
 @dataclass(frozen=True)
-class Magnetic:
+class Magnetic(EncodingChoice):
     """MagLapNet over `k` eigenvectors; `potentials > 1` gives multi-q, `q·{1 … Q}`.
 
     `q` is relative to the graph unless `absolute`; `sign` is none, mlp or gnn.
@@ -75,7 +80,7 @@ class Magnetic:
 
 
 @dataclass(frozen=True)
-class Combinatorial:
+class Combinatorial(EncodingChoice):
     """MagLapNet over `k` eigenvectors of the combinatorial Laplacian; without a `sign` net, training draws signs."""
 
     k: int = 16
@@ -95,7 +100,7 @@ class Combinatorial:
 
 
 @dataclass(frozen=True)
-class Walks:
+class Walks(EncodingChoice):
     """Random walks summed to one vector a node; `restart = 0` leaves PageRank out."""
 
     steps: int = 3
@@ -121,7 +126,7 @@ class RelativeWalks(Walks):
 
 
 @dataclass(frozen=True)
-class SingularVectors:
+class SingularVectors(EncodingChoice):
     """Singular vectors of the adjacency matrix, `k` of each side."""
 
     k: int = 16
@@ -132,7 +137,7 @@ class SingularVectors:
 
 
 @dataclass(frozen=True)
-class Sinusoids:
+class Sinusoids(EncodingChoice):
     """Sines of the node numbers as they are given."""
 
     def encoder(self, room: Room) -> PositionEncoder:
@@ -140,7 +145,43 @@ class Sinusoids:
         return nn.SinusoidalEncoder(room.width)
 
 
-SIGNS = {"none": None, "mlp": nn.SignMLP, "gnn": lambda: nn.SignGNN()}
+@dataclass(frozen=True)
+class StablePositions(EncodingChoice):
+    """SPE, which no choice of eigenvectors changes; `potentials > 1` gives multi-q, `q·{1 … Q}`.
+
+    `nodes`, `bias` and `pairs` say where it goes: into the nodes, the attention, the head of pairs.
+    """
+
+    k: int = 16
+    q: float = 0.25
+    absolute: bool = False
+    potentials: int = 1
+    channels: int = 16
+    hidden: int = 64
+    nodes: bool = True
+    bias: bool = False
+    pairs: bool = False
+
+    @property
+    def pair_channels(self) -> int:
+        """Real and imaginary parts of each channel."""
+        return 2 * self.channels if self.pairs else 0
+
+    def encoder(self, room: Room) -> PositionEncoder:
+        """The SPE."""
+        return nn.SPE(
+            self.k,
+            width=room.width if self.nodes else None,
+            heads=room.heads if self.bias else None,
+            layers=room.layers,
+            pairs=self.pairs,
+            channels=self.channels,
+            hidden=self.hidden,
+            encoding=MagneticLaplacian(self.k, potential(self.q, self.absolute, self.potentials)),
+        )
+
+
+SIGNS = {"none": None, "mlp": nn.SignMLP, "gnn": nn.SignGNN}
 """What makes a MagLapNet independent of signs."""
 
 ENCODINGS: dict[str, type[EncodingChoice]] = {
@@ -150,6 +191,7 @@ ENCODINGS: dict[str, type[EncodingChoice]] = {
     "relative-walks": RelativeWalks,
     "svd": SingularVectors,
     "sinusoidal": Sinusoids,
+    "spe": StablePositions,
     "none": NoEncoding,
 }
 """The encodings by the names that the command line uses."""

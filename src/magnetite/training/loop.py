@@ -131,11 +131,12 @@ class Trainer:
         return {**metric.compute(), "loss": float(self._sum(total)) / data.weight}
 
     def _train(self, asked: threading.Event) -> None:
-        self.saved = self.logged = time.perf_counter()
-        self.logged_step = self.position.step
         blocks = self.data.blocks(self.position.step)
         while not self._finished():
-            self._block(next(blocks), asked)
+            block = next(blocks)
+            if self.logged_step is None:  # drawing and encoding the first block is no training
+                self.saved, self.logged, self.logged_step = *[time.perf_counter()] * 2, self.position.step
+            self._block(block, asked)
         self.checkpoints_save()
 
     def _finished(self) -> bool:

@@ -102,9 +102,7 @@ class MagneticFilters(ModelChoice):
 
     def build(self, parts: Parts) -> nn.GraphModel:
         """The model."""
-        return nn.MagNet(
-            self.width, parts.head, layers=self.layers, q=self.q, position=parts.position, embedding=parts.embedding
-        )
+        return nn.MagNet(self.width, self.layers, parts.head, parts.position, parts.embedding, q=self.q)
 
 
 MODELS: dict[str, type[ModelChoice]] = {
@@ -125,14 +123,14 @@ def build_model(task: Task, encoding: EncodingChoice, model: ModelChoice, seed: 
     )
     """
     torch.manual_seed(seed)
-    return model.build(Parts(encoding.encoder(model.room), _embedding(task, model.spread), _head(task, model.readout)))
+    return model.build(Parts(encoding.encoder(model.room), _embedding(task, model.spread), _head(task, encoding, model.readout)))
 
 
 def _embedding(task: Task, spread: int) -> Embedding:
     return nn.WireNodes(spread=spread or None) if isinstance(task, Sorting) else nn.SameNodes()
 
 
-def _head(task: Task, readout: str) -> Head:
+def _head(task: Task, encoding: EncodingChoice, readout: str) -> Head:
     if isinstance(task, Playground):
-        return nn.PairHead(positive=not task.classifies)
+        return nn.PairHead(positive=not task.classifies, pair_channels=encoding.pair_channels)
     return nn.GraphHead(2, readout)
