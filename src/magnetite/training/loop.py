@@ -68,6 +68,7 @@ class Trainer:
         self._set_up()
         self.position = self.checkpoints.restore(self.model, self.optimizer) if resume else Position()
         self.losses = torch.tensor(self.position.losses, dtype=torch.float64, device=fabric.device)
+        self.logged_step: int | None = None
 
     def _set_up(self) -> None:
         config, fabric = self.config, self.fabric
@@ -188,7 +189,7 @@ class Trainer:
             )
         now = time.perf_counter()
         seconds = now - self.logged
-        speed = (step - self.logged_step) * optim.batch / seconds
+        speed = (step - (self.logged_step or 0)) * optim.batch / seconds
         self.position.seconds += seconds
         self.logged, self.logged_step = now, step
         rate = learning_rate(step - 1, self.total, self.warmup, optim.lr)

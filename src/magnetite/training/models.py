@@ -123,7 +123,9 @@ def build_model(task: Task, encoding: EncodingChoice, model: ModelChoice, seed: 
     )
     """
     torch.manual_seed(seed)
-    return model.build(Parts(encoding.encoder(model.room), _embedding(task, model.spread), _head(task, encoding, model.readout)))
+    return model.build(
+        Parts(encoding.encoder(model.room), _embedding(task, model.spread), _head(task, encoding, model.readout))
+    )
 
 
 def _embedding(task: Task, spread: int) -> Embedding:
