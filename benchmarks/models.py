@@ -22,7 +22,7 @@ from torch import Tensor
 from magnetite import nn
 from magnetite.batching import Batch, PaddedEigenpairs
 from magnetite.nn import eigen_attention
-from magnetite.reproduce.record import Record
+from magnetite.record import Record
 
 
 @dataclass(frozen=True)
