@@ -75,11 +75,7 @@ class Trainer:
         self.objective = Objective(self.model, config.task).to(fabric.device)
         optim = config.optim
         optimizer = adamw(self.model.parameters(), (optim.betas[0], optim.betas[1]), optim.weight_decay, fabric.device)
-        self.compiled: Any = self.objective
-        if config.run.compile:
-            torch._dynamo.config.recompile_limit = RECOMPILATIONS
-            self.compiled = torch.compile(self.objective, dynamic=False)
-        self.forward, self.stepper = fabric.setup(self.compiled, optimizer)
+        self.forward, self.stepper = fabric.setup(_compiled(self.objective, config.run.compile), optimizer)
         self.optimizer = optimizer
         self.clip = AdaptiveClipping(self.model.parameters(), optim.clip)
 
@@ -239,6 +235,22 @@ class Trainer:
 
     def _sum(self, tensor: Tensor) -> Tensor:
         return self.fabric.all_reduce(tensor, reduce_op="sum") if self.share.processes > 1 else tensor  # type: ignore[return-value]
+
+
+def _compiled(objective: Objective, mode: str) -> Any:
+    if mode == "none":
+        return objective
+    torch._dynamo.config.recompile_limit = RECOMPILATIONS
+    if mode != "layers":
+        return torch.compile(objective, dynamic=mode == "dynamic")
+    parts = [part for child in objective.model.children() for part in _layers(child)]
+    for part in parts:
+        part.compile(dynamic=False)
+    return objective
+
+
+def _layers(module: torch.nn.Module) -> list[torch.nn.Module]:
+    return list(module) if isinstance(module, torch.nn.ModuleList) else [module]
 
 
 @contextmanager
