@@ -6,7 +6,7 @@ import torch
 from magnetite.nn.eigen_attention import Weights, eigen_attention, written_out
 
 
-def _random(
+def random_case(
     tokens: int, width: int, heads: int, channels: int, device: str
 ) -> tuple[torch.Tensor, torch.Tensor, Weights]:
     torch.manual_seed(tokens)
@@ -18,7 +18,7 @@ def _random(
 
 
 def test_equals_one_softmax_at_a_time() -> None:
-    x, mask, weights = _random(7, 5, 2, 3, "cpu")
+    x, mask, weights = random_case(7, 5, 2, 3, "cpu")
     result = written_out(x, mask, weights, heads=2)
     for graph in range(3):
         parts = (x[graph, 4] @ weights.inner.T + weights.inner_bias).view(7, 3, 2, 3)
@@ -36,7 +36,7 @@ def test_equals_one_softmax_at_a_time() -> None:
     "shape", [(25, 17, 4, 4), (5, 6, 2, 6), (16, 17, 4, 4), (1, 5, 4, 1), (32, 17, 4, 4), (40, 17, 4, 4)]
 )
 def test_fused_kernel_equals_plain_operations(shape: tuple[int, int, int, int]) -> None:
-    x, mask, weights = _random(*shape, "cuda")
+    x, mask, weights = random_case(*shape, "cuda")
     upper = torch.randn_like(x)
     results = [function(x, mask, weights, shape[2]) for function in (eigen_attention, written_out)]
     slopes = [torch.autograd.grad(result, (x, *weights), upper) for result in results]
@@ -47,7 +47,7 @@ def test_fused_kernel_equals_plain_operations(shape: tuple[int, int, int, int]) 
 
 @pytest.mark.gpu
 def test_more_nodes_than_a_launch_grid_of_torch_takes() -> None:
-    _, _, weights = _random(4, 3, 1, 4, "cuda")
+    _, _, weights = random_case(4, 3, 1, 4, "cuda")
     x = torch.randn(70, 1000, 4, 3, device="cuda")
     mask = torch.ones(70, 4, dtype=torch.bool, device="cuda")
     result = eigen_attention(x, mask, weights, 1)[-1]
