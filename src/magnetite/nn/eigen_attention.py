@@ -1,41 +1,52 @@
 """Attention over the eigenvectors of each node: thousands of tiny problems, in one fused kernel on a GPU.
 
-A node has k tokens of a few channels. Written out, the scores of all nodes are the largest tensor of the whole model,
-and are moved through memory a dozen times a step. The kernel keeps those of one node in registers, both ways.
+A node has k tokens of a few channels. Written out, queries, keys, values and scores of all nodes are the largest
+tensors of the whole model, and are moved through memory a dozen times a step. The kernel reads the tokens of a node,
+does all of it in registers, and writes them back; backwards it computes everything again instead of keeping it.
 """
 
-import importlib.util
 import math
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-MOST_TOKENS, MOST_CHANNELS = 64, 16
-"""What the kernel takes: the scores of one head have to fit into the registers of a thread block."""
+from magnetite.nn.eigen_attention_cuda import fused, suits
 
 
-def eigen_attention(inner: Float[Tensor, "b n t 3 h c"], mask: Bool[Tensor, "b t"]) -> Float[Tensor, "b n t h c"]:
-    """`softmax(q kᵀ/√c) v` over the tokens `t` of each node, of which the mask leaves some out.
+class Weights(NamedTuple):
+    """The two linear layers of the attention: queries, keys and values of all heads from the tokens, and back."""
 
-    >>> eigen_attention(torch.ones(1, 2, 4, 3, 1, 2), torch.ones(1, 4, dtype=torch.bool)).shape
-    torch.Size([1, 2, 4, 1, 2])
+    inner: Float[Tensor, "3*hc w"]
+    inner_bias: Float[Tensor, " 3*hc"]
+    out: Float[Tensor, "w hc"]
+    out_bias: Float[Tensor, " w"]
+
+
+def eigen_attention(
+    tokens: Float[Tensor, "b n t w"], mask: Bool[Tensor, "b t"], weights: Weights, heads: int
+) -> Float[Tensor, "b n t w"]:
+    """`x + W_o softmax(q kᵀ/√c) v` over the tokens `t` of each node; keys that the mask leaves out are not looked at.
+
+    >>> layers = torch.nn.Linear(3, 6), torch.nn.Linear(2, 3)
+    >>> weights = Weights(*layers[0].parameters(), *layers[1].parameters())
+    >>> eigen_attention(torch.ones(1, 2, 4, 3), torch.ones(1, 4, dtype=torch.bool), weights, heads=1).shape
+    torch.Size([1, 2, 4, 3])
     """
-    tokens, channels = inner.shape[2], inner.shape[-1]
-    if inner.is_cuda and _has_triton() and tokens <= MOST_TOKENS and channels <= MOST_CHANNELS:
-        from magnetite.nn.eigen_attention_triton import fused
-
-        return fused(inner.contiguous(), mask)
-    return written_out(inner, mask)
+    if suits(tokens, channels=weights.out.shape[1]):
+        mixed = fused(tokens.contiguous(), mask, weights.inner, weights.inner_bias, weights.out, heads)
+        return mixed + weights.out_bias
+    return written_out(tokens, mask, weights, heads)
 
 
-def written_out(inner: Float[Tensor, "b n t 3 h c"], mask: Bool[Tensor, "b t"]) -> Float[Tensor, "b n t h c"]:
+def written_out(
+    tokens: Float[Tensor, "b n t w"], mask: Bool[Tensor, "b t"], weights: Weights, heads: int
+) -> Float[Tensor, "b n t w"]:
     """The same in plain tensor operations. A fused attention of torch would overflow its grid above 65,535 nodes."""
-    query, key, value = inner.unbind(3)
-    scores = torch.einsum("bnihc,bnjhc->bnhij", query, key) / math.sqrt(inner.shape[-1])
+    inner = torch.nn.functional.linear(tokens, weights.inner, weights.inner_bias)
+    query, key, value = inner.unflatten(-1, (3, heads, -1)).unbind(3)
+    scores = torch.einsum("bnihc,bnjhc->bnhij", query, key) / math.sqrt(query.shape[-1])
     scores = scores.masked_fill(~mask[:, None, None, None, :], torch.finfo(scores.dtype).min)
-    return torch.einsum("bnhij,bnjhc->bnihc", scores.softmax(-1), value)
-
-
-def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
+    mixed = torch.einsum("bnhij,bnjhc->bnihc", scores.softmax(-1), value).flatten(-2)
+    return tokens + torch.nn.functional.linear(mixed, weights.out, weights.out_bias)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.encodings import Laplacian, MagneticLaplacian
-from magnetite.nn.eigen_attention import eigen_attention
+from magnetite.nn.eigen_attention import Weights, eigen_attention
 from magnetite.nn.eigenpairs import eigenpairs_of, part_count, potential_count
 from magnetite.nn.layers import activation_named, full_precision
 from magnetite.nn.module import Module
@@ -72,7 +72,7 @@ class MagLapNet(PositionEncoder):
             level = values.flatten(1)[:, None, :, None].expand(*states.shape[:3], 1)
             tokens = self.norm(torch.cat([states, level], dim=-1))
             if self.attend is not None:
-                tokens = tokens + self.attend(tokens, mask)
+                tokens = self.attend(tokens, mask)
             tokens = tokens * mask[:, None, :, None]
         return Positions(nodes=self.activation(self.out(self.dropout(tokens.flatten(2)))))
 
@@ -83,18 +83,18 @@ class MagLapNet(PositionEncoder):
 
 
 class EigenAttention(Module):
-    """Self-attention over the tokens of each node: `softmax(q kᵀ/√c) v`, tokens without an eigenvector left out."""
+    """Self-attention over the tokens of each node, `x + W_o softmax(q kᵀ/√c) v`; see `magnetite.nn.eigen_attention`."""
 
     def __init__(self, width: int, heads: int, channels: int):
         super().__init__()
-        self.heads, self.channels = heads, channels
+        self.heads = heads
         self.inner = torch.nn.Linear(width, 3 * heads * channels)
         self.out = torch.nn.Linear(heads * channels, width)
 
-    def forward(self, tokens: Float[Tensor, "b n t c"], mask: Bool[Tensor, "b t"]) -> Float[Tensor, "b n t c"]:
-        """What is added to the tokens."""
-        inner = self.inner(tokens).unflatten(-1, (3, self.heads, self.channels))
-        return self.out(eigen_attention(inner, mask).flatten(-2))
+    def forward(self, tokens: Float[Tensor, "b n t w"], mask: Bool[Tensor, "b t"]) -> Float[Tensor, "b n t w"]:
+        """The tokens, each having looked at the others."""
+        weights = Weights(self.inner.weight, self.inner.bias, self.out.weight, self.out.bias)
+        return eigen_attention(tokens, mask, weights, self.heads)
 
 
 class SignNet(Module):
