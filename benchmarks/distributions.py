@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from magnetite.reproduce.record import Record
+from magnetite.record import Record
 from magnetite.sorting import generate
 from magnetite.tasks import Playground
 

@@ -22,7 +22,7 @@ from magnetite.linalg.eigen import SINGLE_TOLERANCE, TOLERANCE, lowest_eigenpair
 from magnetite.linalg.eigen_cuda import cusolver_batched, refined_batched
 from magnetite.linalg.laplacian import magnetic_laplacian
 from magnetite.linalg.potential import Relative
-from magnetite.reproduce.record import Record
+from magnetite.record import Record
 
 SIZES = (24, 33, 48, 64, 80, 128, 200, 256)
 TORCH_SAMPLE = 256

@@ -26,7 +26,7 @@ from magnetite.linalg.operators import Operator
 from magnetite.linalg.pairs import pair_edges
 from magnetite.linalg.sparse import sparse_laplacian
 from magnetite.linalg.walks_sparse import top_walks
-from magnetite.reproduce.record import Record
+from magnetite.record import Record
 
 K = 16
 

@@ -3,8 +3,8 @@
     PYTHONPATH=src python benchmarks/models.py               # writes results/benchmark-models.json
 
 One process, the paper's sizes (4 layers, width 256, bf16), the same shapes and the same head on both sides; the bare
-one has no position encoder. `written out` has the attention over eigenvectors in plain tensor operations, `no
-attention` has none. Eager and compiled. `--toy` is a small size for a machine without a GPU.
+one has no position encoder. `written out` has the attention over eigenvectors in plain tensor operations. Eager and
+compiled. `--toy` is a small size for a machine without a GPU.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from torch import Tensor
 from magnetite import nn
 from magnetite.batching import Batch, PaddedEigenpairs
 from magnetite.nn import eigen_attention
-from magnetite.reproduce.record import Record
+from magnetite.record import Record
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ SETTINGS = {
     "playground": Setting(graphs=768, slots=40, k=16, head="pair"),
     "code": Setting(graphs=512, slots=128, k=25, head="sequence"),
 }
+SIDES = ("bare", "magnetic", "written out")
 WORDS, POSITIONS = 5_002, 5
 
 
@@ -63,14 +64,14 @@ def random_batch(setting: Setting, device: str, seed: int) -> Batch:
     return Batch(sizes, mask, edges, none > 0, none, features, {}, {}, {"eigenpairs": pairs})
 
 
-def make(setting: Setting, magnetic: bool, attention: bool = True) -> nn.GraphModel:
+def make(setting: Setting, magnetic: bool) -> nn.GraphModel:
     """The model of a setting, with or without magnetic encodings."""
     heads = {
         "graph": nn.GraphHead(2),
         "pair": nn.PairHead(positive=True),
         "sequence": nn.SequenceHead(WORDS, POSITIONS),
     }
-    position = nn.MagLapNet(setting.k, setting.width, attention=attention) if magnetic else None
+    position = nn.MagLapNet(setting.k, setting.width) if magnetic else None
     embedding = nn.LinearNodes("x", 64)
     return nn.DigraphTransformer(setting.width, setting.layers, heads[setting.head], position, embedding)
 
@@ -130,20 +131,14 @@ def measure(setting: Setting, device: str, rounds: int, seed: int) -> list[dict[
     batch = random_batch(setting, device, seed)
     rows: list[dict[str, object]] = []
     for compiled in (False, True):
-        sides = {
-            "bare": (False, True),
-            "magnetic": (True, True),
-            "written out": (True, True),
-            "no attention": (True, False),
-        }
-        for name, (magnetic, attention) in sides.items():
+        for name in SIDES:
             torch.manual_seed(seed)
-            model = make(setting, magnetic, attention).to(device)
+            model = make(setting, magnetic=name != "bare").to(device)
             torch._dynamo.reset()
             with _kernel_of(name):
                 rows.append({"side": name, "compiled": compiled, **rate(model, batch, compiled, rounds)})
-        bare = rows[-4]["graphs_per_second"]
-        for row in rows[-4:]:
+        bare = rows[-len(SIDES)]["graphs_per_second"]
+        for row in rows[-len(SIDES) :]:
             row["of_bare"] = row["graphs_per_second"] / bare  # type: ignore[operator]
     return rows
 

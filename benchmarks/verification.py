@@ -17,7 +17,7 @@ from rich.progress import track
 import magnetite as mt
 from magnetite.linalg.eigen import verify
 from magnetite.linalg.laplacian import magnetic_laplacian
-from magnetite.reproduce.record import Record
+from magnetite.record import Record
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.conftest import odd_digraphs

@@ -1,4 +1,4 @@
-"""The command line: `magnetite encode`, `magnetite data`, `magnetite reproduce`, `magnetite bench`."""
+"""The command line: `magnetite encode`, `data`, `train`, `evaluate`, `reproduce`, `bench`."""
 
 import sys
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from magnetite.graphs import Digraphs
 from magnetite.linalg.potential import Potential, Relative
 from magnetite.packed import Packed
 from magnetite.tasks.command import data
+from magnetite.training.command import evaluate, train
 from magnetite.version import __version__
 
 app = typer.Typer(
@@ -92,6 +93,8 @@ def encode(
 
 
 app.command(epilog="Example: magnetite data sorting --split train --out sorting-networks")(data)
+app.command(epilog="Example: magnetite train playground --encoding magnetic --preset quick")(train)
+app.command(epilog="Example: magnetite evaluate runs/sorting-magnetic-paper-seed0 --split test")(evaluate)
 
 
 @app.command(epilog="Example: magnetite reproduce figure-examples")

@@ -13,7 +13,7 @@ from magnetite.encodings import Eigenpairs, MagneticLaplacian
 from magnetite.graphs import Digraphs
 from magnetite.linalg.potential import Relative
 from magnetite.plots import draw_first_eigenvector, save_figure
-from magnetite.reproduce.record import Record
+from magnetite.record import Record
 
 NODES = 10
 PERMUTATIONS = 20

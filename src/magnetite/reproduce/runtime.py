@@ -17,7 +17,7 @@ from magnetite.encodings.cache import Encoding
 from magnetite.graphs import Digraphs
 from magnetite.linalg.potential import Relative
 from magnetite.plots import save_figure
-from magnetite.reproduce.record import Record
+from magnetite.record import Record
 
 DEGREE = 5
 """Mean degree of the Erdős–Rényi digraphs, as in the paper."""

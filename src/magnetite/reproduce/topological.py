@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from magnetite.plots import save_figure
-from magnetite.reproduce.record import Record
+from magnetite.record import Record
 from magnetite.sorting import Estimate, batcher_figure
 
 NAME = "figure-topological-sorts"

@@ -1,15 +1,17 @@
 """What every task gives: examples in splits, cut into shards drawn in any order, or as an endless stream."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Int, Int16
+from jaxtyping import Bool, Float, Int, Int16
 from torch import Tensor
 
+from magnetite.batching import Batch
 from magnetite.graphs import Digraphs
 from magnetite.packed import Axis, Packed, starts
+from magnetite.tasks.metrics import Metric
 
 SPLITS = ("train", "valid", "test")
 
@@ -82,6 +84,27 @@ class Examples:
     def __len__(self) -> int:
         return len(self.graphs)
 
+    def select(self, index: slice | Int[Tensor, " chosen"]) -> "Examples":
+        """Some of the examples, as `Digraphs.select`."""
+        graphs = self.graphs.select(index)
+        return Examples(graphs, None if self.targets is None else PairTargets.of(graphs, self.targets[index].values))
+
+    def to(self, device: torch.device | str) -> "Examples":
+        """The same examples on `device`."""
+        graphs = self.graphs.to(device)
+        # Made anew, so that graphs and targets share their pointers and pad need not compare them.
+        return Examples(
+            graphs, None if self.targets is None else PairTargets.of(graphs, self.targets.values.to(device))
+        )
+
+    @classmethod
+    def concat(cls, parts: Iterable["Examples"]) -> "Examples":
+        """Join examples end to end."""
+        parts = list(parts)
+        graphs = Digraphs.concat(part.graphs for part in parts)
+        values = [part.targets.values for part in parts if part.targets is not None]
+        return cls(graphs, PairTargets.of(graphs, torch.cat(values)) if values else None)
+
     def tensors(self) -> dict[str, Tensor]:
         """Every tensor by name: the graphs' as `graphs/…`, and `targets`, whose pointers follow from the graphs."""
         named = {f"graphs/{name}": tensor for name, tensor in self.graphs.tensors().items()}
@@ -113,13 +136,40 @@ class Task(Protocol):
         """The sizes and the number of graphs or networks of a split."""
         ...
 
-    def shard(self, split: str, number: int) -> Examples:
+    @property
+    def selects(self) -> str:
+        """The figure of the metric by which validation chooses a model."""
+        ...
+
+    @property
+    def larger_is_better(self) -> bool:
+        """Whether it should be large."""
+        ...
+
+    def shard(self, split: str, number: int, device: torch.device | str = "cpu") -> Examples:
         """Shard `number` of a split, the same whenever and wherever it is drawn."""
         ...
 
-    def stream(self, seed: int, batch: int, device: torch.device | str = "cpu") -> Iterator[Examples]:
-        """Fresh training examples without end."""
+    def stream(self, seed: int, batch: int, device: torch.device | str = "cpu", start: int = 0) -> Iterator[Examples]:
+        """Fresh training examples without end, from batch `start` on."""
         ...
+
+    def weights(self, examples: Examples) -> Float[Tensor, " graphs"]:
+        """What each graph counts in the loss: the mean loss of a batch is `loss` over the sum of its weights."""
+        ...
+
+    def loss(self, outputs: Tensor, batch: Batch) -> Float[Tensor, ""]:
+        """The sum of the losses of a batch, in single precision; empty slots and graphs add nothing."""
+        ...
+
+    def metric(self, device: torch.device | str = "cpu") -> Metric:
+        """An empty accumulator of what the task measures."""
+        ...
+
+
+def draw(task: Task, split: str, device: torch.device | str = "cpu") -> Examples:
+    """A whole split, on `device`."""
+    return Examples.concat(task.shard(split, number, device) for number in range(shard_count(task, split)))
 
 
 def shard_count(task: Task, split: str) -> int:

@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from itertools import count
 
 import torch
-from jaxtyping import Int, Int16
+from jaxtyping import Float, Int, Int16
 from torch import Tensor
 
+from magnetite.batching import Batch
 from magnetite.graphs import Digraphs
 from magnetite.linalg.counter import derive
 from magnetite.linalg.distances import hop_distances
 from magnetite.packed import starts
 from magnetite.tasks import random_graphs
 from magnetite.tasks.examples import STREAM, Examples, PairTargets, Split, check_counts, check_split, shard_span
+from magnetite.tasks.metrics import PairClassification, PairError, pairs_that_count
 
 SMALL = {"train": range(16, 18), "valid": range(18, 20), "test": range(20, 28)}
 LARGE = {"train": range(16, 64), "valid": range(64, 72), "test": range(72, 84)}
@@ -99,6 +101,21 @@ class Playground:
         check_target(self.target)
         check_counts(self, "train", "per_size", "shard_size")
 
+    @property
+    def classifies(self) -> bool:
+        """Whether the target is yes or no; else it is a distance."""
+        return self.target in ("adjacency", "reachability")
+
+    @property
+    def selects(self) -> str:
+        """Validation chooses by the F1 score, or by the RMSE of distances."""
+        return "f1" if self.classifies else "rmse"
+
+    @property
+    def larger_is_better(self) -> bool:
+        """An error should be small."""
+        return self.classifies
+
     def split(self, name: str) -> Split:
         """Sizes and number of graphs of a split.
 
@@ -118,16 +135,38 @@ class Playground:
         rows = sizes.expand(size, -1) if split == "train" else sizes[numbers // self.per_size, None]
         return self._draw(derive(self.seed, part.number), numbers, rows)
 
-    def stream(self, seed: int, batch: int, device: torch.device | str = "cpu") -> Iterator[Examples]:
-        """Fresh training examples without end, drawn on `device`.
+    def stream(self, seed: int, batch: int, device: torch.device | str = "cpu", start: int = 0) -> Iterator[Examples]:
+        """Fresh training examples without end, from batch `start` on, drawn on `device`.
 
         >>> next(Playground().stream(seed=0, batch=8)).graphs
         Digraphs(8 graphs, ...)
         """
         key = derive(seed, STREAM)
         sizes = torch.tensor(self.split("train").sizes, device=device).expand(batch, -1)
-        for first in count(0, batch):
+        for first in count(start * batch, batch):
             yield self._draw(key, torch.arange(first, first + batch, device=device), sizes)
+
+    def weights(self, examples: Examples) -> Float[Tensor, " graphs"]:
+        """Every pair that counts counts the same, so a graph counts by their number."""
+        if examples.targets is None:
+            raise ValueError("the examples have no targets of pairs: draw them from this task")
+        pairs, pointer = examples.targets.mask.long(), examples.targets.pair_ptr
+        total = torch.nn.functional.pad(pairs.cumsum(0), (1, 0))
+        return total[pointer].diff().float()
+
+    def loss(self, outputs: Float[Tensor, "b n n 1"], batch: Batch) -> Float[Tensor, ""]:
+        """The sum over pairs of the binary cross-entropy, or of the squared error of distances."""
+        targets, mask = pairs_that_count(batch)
+        answers, wanted = outputs[..., 0].float(), targets.clamp(min=0).float()
+        if self.classifies:
+            each = torch.nn.functional.binary_cross_entropy_with_logits(answers, wanted, reduction="none")
+        else:
+            each = (answers - wanted).square()
+        return torch.where(mask, each, 0.0).sum()
+
+    def metric(self, device: torch.device | str = "cpu") -> PairClassification | PairError:
+        """The F1 score of the pooled counts, or the RMSE of distances."""
+        return PairClassification(device) if self.classifies else PairError(device)
 
     def _draw(self, key: int, numbers: Int[Tensor, " graphs"], sizes: Int[Tensor, "graphs choices"]) -> Examples:
         drawn = random_graphs.begin(key, numbers, sizes, DEGREES[self.acyclic])

@@ -5,13 +5,17 @@ from dataclasses import dataclass
 from itertools import count
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
+from magnetite.batching import Batch
 from magnetite.linalg.counter import derive
 from magnetite.sorting import SortingNetworks, generate
-from magnetite.tasks.examples import STREAM, Examples, Split, check_counts, check_split, shard_span
+from magnetite.tasks.examples import SPLITS, STREAM, Examples, Split, check_counts, check_split, shard_span
+from magnetite.tasks.metrics import ClassificationByGroup
 
-LENGTHS = {"train": range(7, 12), "valid": range(12, 13), "test": range(13, 17)}
-"""Lengths of the networks by split, all equally likely."""
+SHORTEST, LONGEST = 7, 16
+"""Lengths of the networks of all splits together."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,8 @@ class Sorting:
 
     The twin lacks the last comparator. Counts are those of the drawn networks: a split holds two or three times as many
     graphs. Graph feature `label` is 1 where the network sorts; node feature `wires` has the comparator's two wires.
+    Lengths up to `train_longest` are for training, further ones up to `valid_longest` for validation, the rest for the
+    test; within a split all are equally likely.
 
     >>> examples = Sorting(test=100).shard("test", 0)
     >>> len(examples), int(examples.graphs.graph_features["label"].sum()) >= 100
@@ -29,11 +35,28 @@ class Sorting:
     train: int = 400_000
     valid: int = 20_000
     test: int = 20_000
+    train_longest: int = 11
+    valid_longest: int = 12
     seed: int = 0
     shard_size: int = 10_000
 
     def __post_init__(self) -> None:
         check_counts(self, "train", "valid", "test", "shard_size")
+        if not SHORTEST <= self.train_longest < self.valid_longest < LONGEST:
+            raise ValueError(
+                f"train_longest={self.train_longest}, valid_longest={self.valid_longest} leave a split empty: "
+                f"give {SHORTEST} ≤ train_longest < valid_longest < {LONGEST}"
+            )
+
+    @property
+    def selects(self) -> str:
+        """Validation chooses by accuracy."""
+        return "accuracy"
+
+    @property
+    def larger_is_better(self) -> bool:
+        """It should be large."""
+        return True
 
     def split(self, name: str) -> Split:
         """Lengths and number of drawn networks of a split.
@@ -42,23 +65,40 @@ class Sorting:
         Split(name='train', sizes=range(7, 12), count=400000)
         """
         check_split(name)
-        return Split(name, LENGTHS[name], getattr(self, name))
+        ends = [SHORTEST, self.train_longest + 1, self.valid_longest + 1, LONGEST + 1]
+        place = SPLITS.index(name)
+        return Split(name, range(ends[place], ends[place + 1]), getattr(self, name))
 
-    def shard(self, split: str, number: int) -> Examples:
+    def shard(self, split: str, number: int, device: torch.device | str = "cpu") -> Examples:
         """Some of a split's networks: first the correct ones, then their twins, then the reversed ones."""
         part = self.split(split)
         first, size = shard_span(self, split, number)
         networks = generate(size, part.sizes, derive(self.seed, part.number), first)
-        return examples(networks, reverse=split != "train")
+        return examples(networks, reverse=split != "train").to(device)
 
-    def stream(self, seed: int, batch: int, device: torch.device | str = "cpu") -> Iterator[Examples]:
-        """Fresh training examples without end; half of each batch are twins of the other half."""
+    def stream(self, seed: int, batch: int, device: torch.device | str = "cpu", start: int = 0) -> Iterator[Examples]:
+        """Fresh training examples without end, from batch `start` on; half of each are twins of the other half."""
         if batch < 2 or batch % 2:
             raise ValueError(f"batch={batch} cannot hold networks and their twins: give an even number")
         key = derive(seed, STREAM)
-        for first in count(0, batch // 2):
-            drawn = examples(generate(batch // 2, LENGTHS["train"], key, first), reverse=False)
-            yield Examples(drawn.graphs.to(device))
+        half, lengths = batch // 2, self.split("train").sizes
+        for first in count(start * half, half):
+            yield examples(generate(half, lengths, key, first), reverse=False).to(device)
+
+    def weights(self, examples: Examples) -> Float[Tensor, " graphs"]:
+        """Every network counts the same."""
+        return torch.ones(len(examples), device=examples.graphs.device)
+
+    def loss(self, outputs: Float[Tensor, "b 2"], batch: Batch) -> Float[Tensor, ""]:
+        """The sum over networks of the cross-entropy `−log p(label)`."""
+        each = torch.nn.functional.cross_entropy(
+            outputs.float(), batch.graph_features["label"].long(), reduction="none"
+        )
+        return torch.where(batch.graph_mask, each, 0.0).sum()
+
+    def metric(self, device: torch.device | str = "cpu") -> ClassificationByGroup:
+        """Accuracy, F1 and AUC, in total and by length."""
+        return ClassificationByGroup("label", "length", LONGEST + 1, device)
 
 
 def examples(networks: SortingNetworks, reverse: bool) -> Examples:

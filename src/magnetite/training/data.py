@@ -1,0 +1,262 @@
+"""Data at training speed: examples and encodings stay on the device, batches are gathered there, nothing waits.
+
+The batches of an epoch are a function of seed and epoch alone, whether encodings are kept or computed pool by pool.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from magnetite.batching import MULTIPLE, Batch, Shape, pad
+from magnetite.buckets import Counts, Profile, Rows, batch_rows, chunk_shapes, epoch_order, evaluation_batches, profile
+from magnetite.packed import Packed
+from magnetite.tasks import Examples, Task, draw
+from magnetite.training.config import Data
+
+Encodings = Mapping[str, Callable[[Any], Packed]]
+
+FIRST_POOLS = 4
+"""Pools of fresh data whose sizes decide the shapes of the chunks; a later one may make them grow."""
+
+SAMPLE = 256
+"""Graphs that are encoded to learn how much memory all of them would take."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """Which of several processes this is; each takes every `processes`-th graph of a chunk."""
+
+    process: int = 0
+    processes: int = 1
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Examples on the device with their encodings, of which batches are gathered."""
+
+    examples: Examples
+    parts: Mapping[str, Packed]
+
+    @classmethod
+    def encode(cls, examples: Examples, encodings: Encodings) -> "Pool":
+        """Compute every encoding of the examples, on their device."""
+        parts: dict[str, Packed] = {name: encoding(examples.graphs) for name, encoding in encodings.items()}
+        if examples.targets is not None:
+            parts["targets"] = examples.targets
+        return cls(examples, parts)
+
+    def batch(self, ids: Int[Tensor, " chosen"], shape: Shape) -> Batch:
+        """Some of the examples in slots."""
+        return pad(self.examples.graphs, device=None, ids=ids, shape=shape, **self.parts)
+
+    @property
+    def bytes(self) -> int:
+        """Memory of all tensors."""
+        held = [*self.parts.values(), self.examples.graphs]
+        return sum(tensor.nbytes for part in held for tensor in part.tensors().values())
+
+
+@dataclass(frozen=True)
+class Block:
+    """Steps that follow each other and share a pool: one row a step, sorted by size, to be cut into chunks."""
+
+    pool: Pool
+    rows: Int[Tensor, "steps mine"]
+    totals: Float[Tensor, " steps"]
+    most: Profile
+
+    def __len__(self) -> int:
+        return self.rows.shape[0]
+
+    def chunks(self, step: int, shapes: tuple[Shape, ...]) -> Iterator[Batch]:
+        """The batches of one step, of this process's part of these shapes."""
+        whole = sum(shape.graphs for shape in shapes)
+        parts = [shape.graphs * self.rows.shape[1] // whole for shape in shapes]
+        for ids, shape in zip(self.rows[step].split(parts), shapes, strict=True):
+            yield self.pool.batch(ids, Shape(ids.numel(), shape.nodes, shape.edges))
+
+
+class TrainingData:
+    """The training examples of a task as blocks of steps, without end, from any step on.
+
+    >>> from magnetite.tasks import Sorting
+    >>> data = TrainingData(Sorting(train=100), {}, Data(), batch=40, seed=0, device="cpu")
+    >>> block = next(data.blocks(step=2))
+    >>> data.steps, len(block), [len(batch) for batch in block.chunks(0, data.shapes(epochs=1))]
+    (5, 3, [40])
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        encodings: Encodings,
+        config: Data,
+        batch: int,
+        seed: int,
+        device: torch.device | str,
+        share: Share | None = None,
+    ):
+        self.task, self.encodings, self.config, self.batch, self.seed = task, encodings, config, batch, seed
+        self.device, self.share = torch.device(device), share or Share()
+        self.examples = None if config.mode == "fresh" else draw(task, "train", device)
+        count = _fresh_count(task) if self.examples is None else len(self.examples)
+        self.steps = count // batch
+        if not self.steps:
+            raise ValueError(f"{count} training graphs fill no batch of {batch}: lower optim.batch or raise task.train")
+        self.resident = self.examples is not None and self._fits(self.examples)
+        self.pool_steps = self.steps if self.resident else max(1, min(self.steps, config.pool // batch))
+        self._kept: Pool | None = None
+        self._epoch: tuple[int, Rows] | None = None
+
+    @property
+    def mode(self) -> str:
+        """Where the encodings come from: resident, pooled or fresh."""
+        return "fresh" if self.examples is None else "resident" if self.resident else "pooled"
+
+    def shapes(self, epochs: int) -> tuple[Shape, ...]:
+        """Chunks that hold all batches of so many epochs; of fresh data, those of the first pools, with some room."""
+        if self.examples is None:
+            stream = self.task.stream(self.seed, self.pool_steps * self.batch, "cpu")
+            drawn = [_sizes(next(stream)) for _ in range(FIRST_POOLS)]
+            each = [profile(self._rows(sizes, number), sizes, edges) for number, (sizes, edges) in enumerate(drawn)]
+            return chunk_shapes(np.max(each, 0) + MULTIPLE, self.config.tokens, self.share.processes)
+        sizes, edges = _sizes(self.examples)
+        each = [profile(self._rows(sizes, epoch), sizes, edges) for epoch in range(epochs)]
+        return chunk_shapes(np.max(each, 0), self.config.tokens, self.share.processes)
+
+    def blocks(self, step: int = 0) -> Iterator[Block]:
+        """The blocks from a step on, the next one prepared on a GPU while the last one trains."""
+        places = self._places(step)
+        if self.resident or self.device.type != "cuda":
+            yield from (self._block(*place) for place in places)
+        else:
+            yield from _ahead(lambda: self._block(*next(places)), self.device)
+
+    def _places(self, step: int) -> Iterator[tuple[int, int, int]]:
+        """Epoch, first and last step in it of every block, from a step on."""
+        epoch, inside = divmod(step, self.steps)
+        while True:
+            while inside < self.steps:
+                end = min((inside // self.pool_steps + 1) * self.pool_steps, self.steps)
+                yield epoch, inside, end
+                inside = end
+            epoch, inside = epoch + 1, 0
+
+    def _block(self, epoch: int, first: int, last: int) -> Block:
+        if self.examples is None:
+            return self._fresh_block(epoch, first, last)
+        sizes, edges = _sizes(self.examples)
+        if self._epoch is None or self._epoch[0] != epoch:  # several blocks ask for the same epoch
+            self._epoch = epoch, self._rows(sizes, epoch)
+        return self._cut(self.examples, self._epoch[1], sizes, edges, slice(first, last))
+
+    def _fresh_block(self, epoch: int, first: int, last: int) -> Block:
+        per_epoch = -(-self.steps // self.pool_steps)
+        number = epoch * per_epoch + first // self.pool_steps
+        count = self.pool_steps * self.batch
+        examples = next(self.task.stream(self.seed, count, self.device, number))
+        sizes, edges = _sizes(examples)
+        rows = self._rows(sizes, number)
+        start = first % self.pool_steps
+        return self._cut(examples, rows, sizes, edges, slice(start, start + last - first))
+
+    def _cut(self, examples: Examples, rows: Rows, sizes: Counts, edges: Counts, steps: slice) -> Block:
+        rows = rows[steps]
+        most = profile(rows, sizes, edges)
+        mine = rows[:, self.share.process :: self.share.processes]
+        totals = self.task.weights(examples)[torch.from_numpy(rows).to(self.device)].sum(1)
+        if self.resident:
+            if self._kept is None:
+                self._kept = Pool.encode(examples, self.encodings)
+            return Block(self._kept, torch.from_numpy(mine).to(self.device), totals, most)
+        chosen = examples.select(torch.from_numpy(mine.ravel()).to(self.device))
+        local = torch.arange(mine.size, device=self.device).view(mine.shape)
+        return Block(Pool.encode(chosen, self.encodings), local, totals, most)
+
+    def _rows(self, sizes: Counts, number: int) -> Rows:
+        return batch_rows(epoch_order(sizes.size, self.seed, number), sizes, self.batch)
+
+    def _fits(self, examples: Examples) -> bool:
+        if self.config.mode != "auto":
+            return self.config.mode == "resident"
+        return _fits(examples, self.encodings, self.config.memory)
+
+
+class EvaluationData:
+    """A whole split in a few fixed shapes, every graph once; encodings are kept where they fit."""
+
+    def __init__(
+        self,
+        task: Task,
+        split: str,
+        encodings: Encodings,
+        config: Data,
+        device: torch.device | str,
+        share: Share | None = None,
+    ):
+        self.encodings, self.pool, self.share = encodings, config.pool, share or Share()
+        self.examples = draw(task, split, device)
+        self.weight = float(task.weights(self.examples).sum(dtype=torch.float64))
+        self.plan = evaluation_batches(*_sizes(self.examples), config.tokens)
+        fits = _fits(self.examples, encodings, config.memory)
+        self._kept = Pool.encode(self.examples, encodings) if fits else None
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def batches(self) -> Iterator[Batch]:
+        """This process's batches."""
+        device = self.examples.graphs.device
+        for planned in self.plan[self.share.process :: self.share.processes]:
+            ids = torch.from_numpy(planned.ids).to(device)
+            if self._kept is not None:
+                yield self._kept.batch(ids, planned.shape)
+            else:
+                chosen = Pool.encode(self.examples.select(ids), self.encodings)
+                yield chosen.batch(torch.arange(ids.numel(), device=device), planned.shape)
+
+
+def _sizes(examples: Examples) -> tuple[Counts, Counts]:
+    graphs = examples.graphs
+    return graphs.sizes.cpu().numpy(), graphs.edge_ptr.diff().cpu().numpy()
+
+
+def _fits(examples: Examples, encodings: Encodings, memory: float) -> bool:
+    """Whether the encodings of all examples take less than `memory` GiB, judged by some of them."""
+    device = examples.graphs.device
+    ids = torch.linspace(0, len(examples) - 1, min(SAMPLE, len(examples)), device=device).long()
+    sample = Pool.encode(examples.select(ids), encodings)
+    return sample.bytes / len(ids) * len(examples) <= memory * 2**30
+
+
+def _fresh_count(task: Task) -> int:
+    """Graphs of a training epoch, without drawing them all: as many times the drawn ones as in the first shard."""
+    first = task.shard("train", 0)
+    part = task.split("train")
+    return len(first) * part.count // min(task.shard_size, part.count)
+
+
+def _ahead(make: Callable[[], Block], device: torch.device) -> Iterator[Block]:
+    """Make blocks one ahead, in a thread with a stream of its own, while the GPU works on the last one."""
+    side = torch.cuda.Stream(device)
+
+    def work() -> Block:
+        with torch.cuda.device(device), torch.cuda.stream(side):
+            block = make()
+        side.synchronize()
+        return block
+
+    with ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(work)
+        while True:
+            block = waiting.result()
+            # Memory of blocks that were given away may still be read: the next one is written after what was asked for.
+            side.wait_stream(torch.cuda.current_stream(device))
+            waiting = thread.submit(work)
+            yield block

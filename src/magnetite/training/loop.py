@@ -1,0 +1,262 @@
+"""The training loop: steps without waiting for the device, evaluation, early stopping, checkpoints."""
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.fabric import Fabric
+from torch import Tensor
+
+from magnetite.batching import Batch
+from magnetite.buckets import shapes_for
+from magnetite.nn import GraphModel, checkpoint
+from magnetite.tasks import Task
+from magnetite.training.checkpoints import Checkpoints, Position
+from magnetite.training.config import Config
+from magnetite.training.data import Block, EvaluationData, Share, TrainingData
+from magnetite.training.log import Display, RunLog, time_left
+from magnetite.training.models import build_model
+from magnetite.training.optim import AdaptiveClipping, adamw, learning_rate, set_learning_rate
+
+RECOMPILATIONS = 128
+"""Shapes that a compiled model may meet: those of chunks and evaluations, and some growth of each."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user asked to stop; the state was saved."""
+
+
+class Objective(torch.nn.Module):
+    """Model and loss in one, so that they are compiled together."""
+
+    def __init__(self, model: GraphModel, task: Task):
+        super().__init__()
+        self.model, self.task = model, task
+
+    def forward(self, batch: "Batch | Sealed") -> tuple[Tensor, Tensor]:
+        """The sum of the losses of a batch, and the answers."""
+        batch = batch.batch if isinstance(batch, Sealed) else batch
+        outputs = self.model(batch)
+        return self.task.loss(outputs, batch), outputs.detach()
+
+
+class Sealed:
+    """A batch that Fabric passes on as it is: it would try to convert the fields of a frozen dataclass in place."""
+
+    def __init__(self, batch: Batch):
+        self.batch = batch
+
+
+class Trainer:
+    """One training: made from a configuration, it runs from where its folder stands to the end.
+
+    `evaluate` measures a split; after `run` the model is the one that validation chose.
+    """
+
+    def __init__(self, config: Config, folder: Path, fabric: Fabric, resume: bool = False):
+        self.config, self.folder, self.fabric = config, folder, fabric
+        self.share = Share(fabric.global_rank, fabric.world_size)
+        self.model = build_model(config.task, config.encoding, config.model, config.run.seed)
+        self.encodings = {} if self.model.position is None else self.model.position.encodings()
+        self.checkpoints = Checkpoints(folder / "checkpoints")
+        self._set_up()
+        self.position = self.checkpoints.restore(self.model, self.optimizer) if resume else Position()
+        self.losses = torch.tensor(self.position.losses, dtype=torch.float64, device=fabric.device)
+        self.logged_step: int | None = None
+
+    def _set_up(self) -> None:
+        config, fabric = self.config, self.fabric
+        self.objective = Objective(self.model, config.task).to(fabric.device)
+        optim = config.optim
+        optimizer = adamw(self.model.parameters(), (optim.betas[0], optim.betas[1]), optim.weight_decay, fabric.device)
+        self.compiled: Any = self.objective
+        if config.run.compile:
+            torch._dynamo.config.recompile_limit = RECOMPILATIONS
+            self.compiled = torch.compile(self.objective, dynamic=False)
+        self.forward, self.stepper = fabric.setup(self.compiled, optimizer)
+        self.optimizer = optimizer
+        self.clip = AdaptiveClipping(self.model.parameters(), optim.clip)
+
+    def run(self) -> None:
+        """Train to the end, or to the end of patience."""
+        config = self.config
+        self.data = TrainingData(
+            config.task,
+            self.encodings,
+            config.data,
+            config.optim.batch,
+            config.run.seed,
+            self.fabric.device,
+            self.share,
+        )
+        self.valid = self.evaluation_data("valid")
+        self.total = max(1, round(config.optim.epochs * config.optim.budget * self.data.steps))
+        self.warmup = min(self.total, round(config.optim.warmup * config.optim.budget * self.data.steps))
+        if not self.position.shapes:
+            self.position.shapes = self.data.shapes(epochs=-(-self.total // self.data.steps))
+        self.every = max(1, round(config.run.evaluate_every * self.data.steps))
+        main = self.fabric.is_global_zero
+        self.log = RunLog(self.folder, self.position.step, enabled=main)
+        with Display(self.total, self.position.step, enabled=main) as self.display, _interruptions() as asked:
+            try:
+                self._train(asked)
+            finally:
+                self.log.close()
+        self.fabric.barrier()
+        self.load_best(self.position.best_step)
+
+    def evaluation_data(self, split: str) -> EvaluationData:
+        """A split, encoded where it fits."""
+        config = self.config
+        return EvaluationData(config.task, split, self.encodings, config.data, self.fabric.device, self.share)
+
+    @torch.no_grad()
+    def evaluate(self, data: EvaluationData) -> dict[str, float]:
+        """Loss and metrics of a split."""
+        metric = self.config.task.metric(self.fabric.device)
+        total = torch.zeros((), dtype=torch.float64, device=self.fabric.device)
+        self.objective.eval()
+        for batch in data.batches():
+            with self.fabric.autocast():
+                loss, outputs = self.objective(batch)  # not compiled: that would take longer than it saves
+            metric.update(outputs.float(), batch)
+            total += loss
+        self.objective.train()
+        metric.state = self._sum(metric.state)
+        return {**metric.compute(), "loss": float(self._sum(total)) / data.weight}
+
+    def _train(self, asked: threading.Event) -> None:
+        blocks = self.data.blocks(self.position.step)
+        while not self._finished():
+            block = next(blocks)
+            if self.logged_step is None:  # drawing and encoding the first block is no training
+                self.saved, self.logged, self.logged_step = *[time.perf_counter()] * 2, self.position.step
+            self._block(block, asked)
+        self.checkpoints_save()
+
+    def _finished(self) -> bool:
+        patience = self.config.run.patience
+        return self.position.step >= self.total or bool(patience and self.position.worse >= patience)
+
+    def _block(self, block: Block, asked: threading.Event) -> None:
+        self.position.shapes = shapes_for(self.position.shapes, block.most)
+        for step in range(len(block)):
+            self._step(block, step)
+            self.position.step += 1
+            if self.position.step % self.config.run.log_every == 0 or self.position.step == self.total:
+                self._tell()
+            if self.position.step % self.every == 0 or self.position.step == self.total:
+                self._validate()
+            if asked.is_set():
+                self.checkpoints_save()
+                raise Interrupted
+            if self._finished():
+                return
+
+    def _step(self, block: Block, step: int) -> None:
+        """One update by the mean loss of a whole batch, chunk by chunk."""
+        position, share, optim = self.position, self.share, self.config.optim
+        # Dropout is a function of seed, step and process, so that a resumed training draws the same.
+        torch.manual_seed((self.config.run.seed * 2**40 + position.step * 2**10 + share.process) % 2**63)
+        for number, batch in enumerate(block.chunks(step, position.shapes), start=1):
+            with self.fabric.no_backward_sync(self.forward, enabled=number < len(position.shapes)):
+                loss, _ = self.forward(Sealed(batch))
+                mean = loss / block.totals[step]
+                self.fabric.backward(mean * share.processes)  # processes average their gradients, and should add them
+            self.losses[0] += mean.detach()
+        self.losses[1] += 1
+        self.clip()
+        set_learning_rate(self.optimizer, learning_rate(position.step, self.total, self.warmup, optim.lr))
+        self.stepper.step()
+        self.stepper.zero_grad()
+
+    def _tell(self) -> None:
+        """Log the mean loss since the last time; the only place in the loop that waits for the device."""
+        total, count = self.losses.tolist()
+        loss = float(self._sum(torch.tensor(total, dtype=torch.float64, device=self.fabric.device))) / count
+        self.losses.zero_()
+        step, optim = self.position.step, self.config.optim
+        if not math.isfinite(loss):
+            raise FloatingPointError(
+                f"the loss became {loss} before step {step}: lower optim.lr (now {optim.lr}) or optim.clip (now "
+                f"{optim.clip}); the last good state is kept in {self.checkpoints.folder}"
+            )
+        now = time.perf_counter()
+        seconds = now - self.logged
+        speed = (step - (self.logged_step or 0)) * optim.batch / seconds
+        self.position.seconds += seconds
+        self.logged, self.logged_step = now, step
+        rate = learning_rate(step - 1, self.total, self.warmup, optim.lr)
+        self.log.write("train", step, {"loss": loss, "lr": rate, "graphs_per_second": round(speed, 1)})
+        self.display.advance(step, loss, speed)
+        self.told = f"loss {loss:.4f} · {speed:,.0f} graphs/s"
+        if now - self.saved >= 60 * self.config.run.checkpoint_minutes:
+            self.checkpoints_save()
+
+    def _validate(self) -> None:
+        task, position = self.config.task, self.position
+        figures = self.evaluate(self.valid)
+        self.log.write("valid", position.step, figures)
+        value = figures[task.selects]
+        better = position.best is None or (value > position.best if task.larger_is_better else value < position.best)
+        position.worse = 0 if better else position.worse + 1
+        if better:
+            position.best, position.best_step = value, position.step
+            if self.fabric.is_global_zero:
+                self.checkpoints.save_best(self.model, position.step)
+            self.checkpoints_save()
+        left = position.seconds / max(1, position.step) * (self.total - position.step)
+        self.display.line(
+            f"step {position.step:,}/{self.total:,} (epoch {position.step / self.data.steps:.2f}) · "
+            f"{getattr(self, 'told', '')} · valid {task.selects} {value:.4f}{' (best)' if better else ''} · "
+            f"{time_left(left)} left"
+        )
+        self.logged = time.perf_counter()  # evaluation is no training
+
+    def checkpoints_save(self) -> None:
+        """Save where the training stands, unless it stands on something that is no number."""
+        self.saved = time.perf_counter()
+        self.position.losses = tuple(self.losses.tolist())
+        if not self.fabric.is_global_zero:
+            return
+        if not bool(torch.nn.utils.get_total_norm(self.model.parameters()).isfinite()):
+            raise FloatingPointError(
+                f"parameters are no longer finite at step {self.position.step}: lower optim.lr (now "
+                f"{self.config.optim.lr}); the last good state is kept in {self.checkpoints.folder}"
+            )
+        self.checkpoints.save_last(self.model, self.optimizer, self.position)
+
+    def load_best(self, step: int) -> None:
+        """Take the parameters that were the best, found at this step."""
+        loaded = checkpoint.load(self.checkpoints.best(step))
+        self.model.load_state_dict(loaded.state_dict())
+
+    def _sum(self, tensor: Tensor) -> Tensor:
+        return self.fabric.all_reduce(tensor, reduce_op="sum") if self.share.processes > 1 else tensor  # type: ignore[return-value]
+
+
+@contextmanager
+def _interruptions() -> Iterator[threading.Event]:
+    """Ctrl-C and a polite kill set a flag that is looked at between steps; a second one acts at once."""
+    asked = threading.Event()
+
+    def ask(number: int, frame: Any) -> None:  # noqa: ARG001
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,138 @@
+"""The models that a training can be asked for by name, and what each task adds to them: embedding and head."""
+
+from dataclasses import dataclass
+
+import torch
+
+from magnetite import nn
+from magnetite.nn.embeddings import Embedding
+from magnetite.nn.heads import Head
+from magnetite.nn.positions import PositionEncoder
+from magnetite.tasks import Playground, Sorting, Task
+from magnetite.training.encodings import EncodingChoice, Room
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a task and an encoding give to a model."""
+
+    position: PositionEncoder | None
+    embedding: Embedding
+    head: Head
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """What all models share. `spread` places the wires of sorting networks at random among so many, 0 leaves them."""
+
+    width: int = 256
+    spread: int = 0
+
+    @property
+    def room(self) -> Room:
+        """What a position encoder has to fit; without attention there is nothing to be biased."""
+        return Room(self.width, 1, 1)
+
+    @property
+    def readout(self) -> str:
+        """How a whole graph is read: cls, mean or sum."""
+        return "sum"
+
+    def build(self, parts: Parts) -> nn.GraphModel:
+        """The model."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Transformer(ModelChoice):
+    """Full attention between the nodes of a graph; `local` steps of a GNN for queries and keys make it a SAT."""
+
+    layers: int = 4
+    heads: int = 4
+    expansion: int = 4
+    dropout: float = 0.185
+    norm: str = "post"
+    local: int = 0
+
+    @property
+    def readout(self) -> str:
+        """A token of its own."""
+        return "cls"
+
+    @property
+    def room(self) -> Room:
+        """What a position encoder has to fit."""
+        return Room(self.width, self.heads, self.layers)
+
+    def build(self, parts: Parts) -> nn.GraphModel:
+        """The model."""
+        return nn.DigraphTransformer(
+            self.width,
+            self.layers,
+            parts.head,
+            parts.position,
+            parts.embedding,
+            heads=self.heads,
+            expansion=self.expansion,
+            dropout=self.dropout,
+            norm=self.norm,
+            local=nn.GNN(self.width, self.local) if self.local else None,
+        )
+
+
+@dataclass(frozen=True)
+class MessagePassing(ModelChoice):
+    """A GNN alone; `directed` tells messages along the edges from those against them."""
+
+    steps: int = 3
+    directed: bool = True
+
+    def build(self, parts: Parts) -> nn.GraphModel:
+        """The model."""
+        local = nn.GNN(self.width, self.steps, self.directed)
+        return nn.DigraphGNN(self.width, parts.head, local, parts.position, parts.embedding)
+
+
+@dataclass(frozen=True)
+class MagneticFilters(ModelChoice):
+    """MagNet: complex Chebyshev filters of the magnetic Laplacian."""
+
+    layers: int = 3
+    q: float = 0.1
+
+    def build(self, parts: Parts) -> nn.GraphModel:
+        """The model."""
+        return nn.MagNet(self.width, self.layers, parts.head, parts.position, parts.embedding, q=self.q)
+
+
+MODELS: dict[str, type[ModelChoice]] = {
+    "transformer": Transformer,
+    "gnn": MessagePassing,
+    "magnet": MagneticFilters,
+}
+"""The models by the names that the configuration uses."""
+
+
+def build_model(task: Task, encoding: EncodingChoice, model: ModelChoice, seed: int) -> nn.GraphModel:
+    """A model with fresh parameters, a function of the seed.
+
+    >>> from magnetite.training.encodings import Magnetic
+    >>> build_model(Sorting(), Magnetic(k=4), Transformer(width=32, layers=1), seed=0).head
+    GraphHead(
+      (linear): Linear(in_features=32, out_features=2, bias=True)
+    )
+    """
+    torch.manual_seed(seed)
+    return model.build(
+        Parts(encoding.encoder(model.room), _embedding(task, model.spread), _head(task, encoding, model.readout))
+    )
+
+
+def _embedding(task: Task, spread: int) -> Embedding:
+    return nn.WireNodes(spread=spread or None) if isinstance(task, Sorting) else nn.SameNodes()
+
+
+def _head(task: Task, encoding: EncodingChoice, readout: str) -> Head:
+    if isinstance(task, Playground):
+        return nn.PairHead(positive=not task.classifies, pair_channels=encoding.pair_channels)
+    return nn.GraphHead(2, readout)

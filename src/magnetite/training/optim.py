@@ -1,0 +1,87 @@
+"""How parameters move: AdamW, adaptive gradient clipping, warm-up and cosine."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import Parameter
+
+SMALLEST_WEIGHT = 1e-3
+"""Rows of smaller norm are clipped as if they had this one, so that weights can leave zero."""
+
+
+def learning_rate(step: int, steps: int, warmup: int, peak: float) -> float:
+    """Linear up to `peak` over `warmup` steps, then `peak · (1 + cos πt)/2` down to 0 at the end.
+
+    >>> [round(learning_rate(step, steps=8, warmup=2, peak=1.0), 3) for step in range(8)]
+    [0.5, 1.0, 1.0, 0.933, 0.75, 0.5, 0.25, 0.067]
+    """
+    if step < warmup:
+        return peak * (step + 1) / warmup
+    return peak * (1 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup))) / 2
+
+
+def adamw(
+    parameters: Iterable[Parameter], betas: tuple[float, float], weight_decay: float, device: torch.device
+) -> torch.optim.AdamW:
+    """Fused AdamW whose learning rate is a tensor: a new rate is no new constant for a compiled or captured step."""
+    rate = torch.zeros((), device=device)
+    return torch.optim.AdamW(parameters, lr=rate, betas=betas, weight_decay=weight_decay, fused=True)
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Write the rate into the optimiser's tensor, without waiting for the device."""
+    for group in optimizer.param_groups:
+        group["lr"].fill_(rate)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Parameters seen as rows of one length: those of a matrix, or a whole vector."""
+
+    parameters: tuple[Parameter, ...]
+    columns: int
+
+    def gather(self, tensors: list[Tensor]) -> Float[Tensor, "rows columns"]:
+        return torch.cat([tensor.reshape(-1, self.columns) for tensor in tensors])
+
+
+class AdaptiveClipping:
+    """`g_i ← g_i · min(1, λ max(‖w_i‖, ε) / ‖g_i‖)` for each row `i` of each parameter (Brock et al. 2021).
+
+    A row is what feeds one output; a vector is one row. Rows of equal length are clipped together, so that the number
+    of kernels does not grow with the depth of the model, and nothing waits for the device.
+
+    >>> weight = Parameter(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
+    >>> weight.grad = torch.ones(2, 2)
+    >>> AdaptiveClipping([weight], factor=0.1)()
+    >>> weight.grad.norm(dim=1)
+    tensor([5.0000e-01, 1.0000e-04])
+    """
+
+    def __init__(self, parameters: Iterable[Parameter], factor: float):
+        self.factor = factor
+        by_columns: dict[int, list[Parameter]] = {}
+        for parameter in parameters:
+            rows = parameter.shape[0] if parameter.ndim > 1 else 1
+            by_columns.setdefault(parameter.numel() // max(rows, 1), []).append(parameter)
+        self.groups = [_Rows(tuple(members), columns) for columns, members in by_columns.items() if columns]
+
+    @torch.no_grad()
+    def __call__(self) -> None:
+        """Clip the gradients in place."""
+        for group in self.groups:
+            members = [parameter for parameter in group.parameters if parameter.grad is not None]
+            if not members:
+                continue
+            gradients = [parameter.grad for parameter in members if parameter.grad is not None]
+            slopes, weights = group.gather(gradients), group.gather([parameter.data for parameter in members])
+            allowed = self.factor * torch.linalg.vector_norm(weights, dim=1).clamp(min=SMALLEST_WEIGHT)
+            steepness = torch.linalg.vector_norm(slopes, dim=1)
+            slopes *= (allowed / steepness.clamp(min=1e-30)).clamp(max=1)[:, None]
+            pieces = slopes.split([gradient.numel() // group.columns for gradient in gradients])
+            clipped = [piece.view_as(gradient) for piece, gradient in zip(pieces, gradients, strict=True)]
+            torch._foreach_copy_(gradients, clipped)  # pyright: ignore[reportPrivateImportUsage]

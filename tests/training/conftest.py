@@ -1,0 +1,51 @@
+"""Trainings of seconds, in this process."""
+
+import logging
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+
+from magnetite.training.config import Config
+from magnetite.training.presets import configuration
+
+TINY = {
+    "task": {"train": 60, "valid": 12, "test": 8, "train_longest": 7, "valid_longest": 8},
+    "model": {"width": 32, "layers": 1},
+    "encoding": {"k": 4},
+    "optim": {"batch": 20, "epochs": 2, "warmup": 0.5},
+    "run": {"log_every": 2, "checkpoint_minutes": 0.0},
+}
+"""A sorting task of 120 graphs: six steps an epoch."""
+
+
+def tiny(encoding: str = "magnetic", *overrides: str) -> Config:
+    changes = {**TINY, "encoding": {"k": 4} if encoding in ("magnetic", "laplacian", "svd", "spe") else {}}
+    return configuration("sorting", encoding, "quick", changes, overrides)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """These models are too small for several threads, which would only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def trainer():
+    """Makes trainers on one CPU process."""
+    from lightning.fabric import Fabric
+
+    from magnetite.training.loop import Trainer
+
+    def make(config: Config, folder: Path, resume: bool = False) -> Trainer:
+        folder.mkdir(parents=True, exist_ok=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            logging.getLogger("lightning.fabric").setLevel(logging.ERROR)
+            return Trainer(config, folder, Fabric(accelerator="cpu", devices=1), resume)
+
+    return make
