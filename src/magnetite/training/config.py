@@ -13,6 +13,7 @@ from magnetite.training.encodings import ENCODINGS, EncodingChoice
 from magnetite.training.models import MODELS, ModelChoice, Transformer
 
 DATA_MODES = ("auto", "resident", "pooled", "fresh")
+COMPILE_MODES = ("none", "whole", "layers", "dynamic")
 PRECISIONS = ("32-true", "bf16-mixed")
 
 
@@ -65,11 +66,17 @@ class Data:
 
 @dataclass(frozen=True)
 class Run:
-    """How a training is run and watched; `evaluate_every` is a share of an epoch, `patience` counts evaluations."""
+    """How a training is run and watched; `evaluate_every` is a share of an epoch, `patience` counts evaluations.
+
+    `compile` is none, whole (model and loss as one graph a shape), layers (each layer alone, compiled once for all
+    of its kind) or dynamic (one graph for all shapes). `capture` replays a step as CUDA graphs, where one process
+    trains on a GPU.
+    """
 
     seed: int = 0
     precision: str = "32-true"
-    compile: bool = False
+    compile: str = "none"
+    capture: bool = True
     evaluate_every: float = 1.0
     patience: int = 0
     log_every: int = 50
@@ -77,6 +84,7 @@ class Run:
 
     def __post_init__(self) -> None:
         _check_choice("precision", self.precision, PRECISIONS)
+        _check_choice("compile", self.compile, COMPILE_MODES)
         if self.seed < 0:
             raise ValueError(f"seed={self.seed} is negative: give a number from 0")
         if not self.evaluate_every > 0 or self.log_every < 1:
