@@ -13,7 +13,7 @@ from magnetite.testing import assert_permutation_equivariant, digraphs
 from tests.nn.zoo import ZOO, encoded, generic_digraphs, hard_digraphs, node_rows
 
 SEEDS = st.integers(0, 2**16)
-few = settings(max_examples=6)
+few = settings(max_examples=4)
 every_model = pytest.mark.parametrize("name", ZOO)
 every_equivariant_model = pytest.mark.parametrize("name", [name for name, row in ZOO.items() if not row.sees_numbers])
 
