@@ -42,6 +42,51 @@ def test_round_trips(graphs):
 
 
 @given(digraphs(min_graphs=2))
+def test_features_come_along_from_pyg(graphs):
+    sizes = graphs.sizes.tolist()
+    labelled = graphs.replace(
+        node_features={"x": torch.randn(graphs.num_nodes, 2), "kind": torch.arange(graphs.num_nodes)},
+        edge_features={"edge_attr": torch.randn(graphs.num_edges, 3)},
+        graph_features={"y": torch.arange(len(graphs)), "wide": torch.randn(len(graphs), 4)},
+    )
+    for given_back in (labelled.to_pyg(), Batch.from_data_list(labelled.to_pyg())):
+        found = mt.Digraphs.from_pyg(given_back)
+        if max(sizes) > 1:  # where every graph has one node, rows of graphs are rows of nodes
+            assert same(found, labelled)
+
+
+def test_what_pyg_counts_or_cannot_stack_is_no_feature():
+    edges = torch.tensor([[0, 1], [1, 0]])
+    data = [
+        Data(edge_index=edges, num_nodes=2, y=1.5, name="first", face_index=torch.zeros(2, 1), pairs=torch.ones(4)),
+        Data(
+            edge_index=edges[:, :1],
+            num_nodes=3,
+            y=2.5,
+            name="second",
+            face_index=torch.zeros(2, 1),
+            pairs=torch.ones(9),
+        ),
+    ]
+    graphs = mt.Digraphs.from_pyg(data)
+    assert graphs.graph_features["y"].tolist() == [1.5, 2.5]
+    assert not graphs.node_features
+    assert not graphs.edge_features
+
+
+def test_as_many_edges_as_nodes_are_told_apart_by_name():
+    circle = Data(
+        edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]), x=torch.ones(3, 1), edge_attr=torch.ones(3, 2), num_nodes=3
+    )
+    graphs = mt.Digraphs.from_pyg(circle)
+    assert list(graphs.node_features) == ["x"]
+    assert list(graphs.edge_features) == ["edge_attr"]
+    other = Data(edge_index=torch.tensor([[0], [1]]), x=torch.ones(2, 5), edge_attr=torch.ones(1, 2), num_nodes=2)
+    with pytest.raises(ValueError, match=r"'x' has rows of shape \(1,\) in one graph, \(5,\) in another"):
+        mt.Digraphs.from_pyg([circle, other])
+
+
+@given(digraphs(min_graphs=2))
 def test_slicing_joining_and_reversing(graphs):
     parts = [graphs[:1], graphs[1:]]
     assert same(mt.Digraphs.concat(parts), graphs)

@@ -17,6 +17,7 @@ from magnetite.nn.model import GraphModel, load
 from magnetite.nn.module import Module, describe, rebuild
 from magnetite.nn.node_encoders import DepthEncoder, SinusoidalEncoder, SVDEncoder
 from magnetite.nn.positions import Combined, PositionEncoder, Positions
+from magnetite.nn.presets import CodeSizes, sat, sat_plus_plus
 from magnetite.nn.spe import SPE
 from magnetite.nn.transformer import DigraphTransformer
 from magnetite.nn.walks import RelativeWalkEncoder, WalkEncoder
@@ -27,6 +28,7 @@ __all__ = [
     "SPE",
     "CategoryEdges",
     "CategoryNodes",
+    "CodeSizes",
     "Combined",
     "DepthEncoder",
     "DigraphGNN",
@@ -55,4 +57,6 @@ __all__ = [
     "describe",
     "load",
     "rebuild",
+    "sat",
+    "sat_plus_plus",
 ]

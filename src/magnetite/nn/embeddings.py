@@ -80,8 +80,8 @@ class CategoryNodes(Embedding):
 class WireNodes(Embedding):
     """Sinusoidal codes of a comparator's two wires, `cos, sin(w / base^{2j/c})`, side by side, then linear.
 
-    `range` spreads the wires: in training the wires of each network are given random places among so many, in order,
-    so that no place is new in a longer network; `range=None` leaves them as they are.
+    With `spread`, in training, the wires of each network are given random places among so many, in order,
+    so that no place is new in a longer network; `spread=None` leaves them as they are.
     """
 
     def __init__(self, channels: int = 64, base: float = 100.0, spread: int | None = None, feature: str = "wires"):

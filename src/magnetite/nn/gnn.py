@@ -128,7 +128,7 @@ class GNN(Module):
         edges = width if edge_features is not None else 0
         self.network = edge_node_network(width, inner, width, steps, directed, edges, activation, norm=True)
 
-    def forward(self, states: Float[Tensor, "b n d"], batch: Batch) -> Float[Tensor, "b n d"]:
+    def forward(self, states: Float[Tensor, "b n *middle d"], batch: Batch) -> Float[Tensor, "b n *middle d"]:
         """States that know their neighbourhood."""
         return self.network(states, None if self.embedding is None else self.embedding(batch), batch)
 
@@ -153,7 +153,7 @@ class GCN(Module):
         layers = [GCNStep(width, edges, width, activation) for _ in range(steps)]
         self.network = LocalNetwork(layers, [width] * (steps + 1), width, norm=True)
 
-    def forward(self, states: Float[Tensor, "b n d"], batch: Batch) -> Float[Tensor, "b n d"]:
+    def forward(self, states: Float[Tensor, "b n *middle d"], batch: Batch) -> Float[Tensor, "b n *middle d"]:
         """States that know their neighbourhood."""
         return self.network(states, None if self.embedding is None else self.embedding(batch), batch)
 

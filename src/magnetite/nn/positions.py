@@ -72,13 +72,18 @@ class Combined(PositionEncoder):
         nodes = [one.nodes for one in found if one.nodes is not None]
         pairs = [one.pairs for one in found if one.pairs is not None]
         layers = range(max(len(one.biases) for one in found))
-        biases = [[bias for one in found if (bias := one.bias(layer)) is not None] for layer in layers]
         return Positions(
             nodes=sum(nodes[1:], nodes[0]) if nodes else None,
-            biases=tuple(sum(layer[1:], layer[0]) for layer in biases),
+            biases=tuple(_total_bias(found, layer) for layer in layers),
             pairs=torch.cat(pairs, dim=-1) if pairs else None,
         )
 
     def _agree(self, name: str) -> bool:
         wanted = [part.encodings()[name] for part in self.parts if name in part.encodings()]  # type: ignore[operator]
         return all(encoding == wanted[0] for encoding in wanted)
+
+
+def _total_bias(found: list[Positions], layer: int) -> Float[Tensor, "b h n n"]:
+    biases = [one.bias(layer) for one in found]
+    given = [bias for bias in biases if bias is not None]
+    return sum(given[1:], given[0])

@@ -1,0 +1,77 @@
+"""What is no checkpoint of this version is refused, and the message says why."""
+
+import json
+
+import pytest
+import torch
+
+import magnetite as mt
+from magnetite import nn
+from magnetite.storage import DamagedFile
+from magnetite.version import __version__
+
+GRAPHS = mt.Digraphs.from_edges([[0, 1], [1, 2]])
+
+
+@pytest.fixture
+def saved(tmp_path):
+    model = nn.DigraphTransformer(16, 1, nn.GraphHead(2), nn.MagLapNet(4, 16), heads=2)
+    model.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def rewrite(folder, **changes):
+    path = folder / "model.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_a_model_in_training_is_loaded_for_evaluation(saved):
+    model = nn.load(saved)
+    assert not model.training
+    torch.testing.assert_close(model(GRAPHS), nn.load(saved)(GRAPHS), rtol=0, atol=0)
+    assert sorted(path.name for path in saved.iterdir()) == ["model.json", "model.safetensors"]
+
+
+def test_another_format_names_the_version_to_install(saved):
+    rewrite(saved, format=7, version="9.1")
+    with pytest.raises(ValueError, match=f"written by magnetite 9.1 in format 7, this is {__version__}.*install"):
+        nn.load(saved)
+
+
+def test_another_version_of_the_same_format_is_loaded(saved):
+    rewrite(saved, version="0.0.1")
+    assert nn.load(saved)(GRAPHS).shape == (1, 2)
+
+
+def test_a_class_of_the_future_is_named(saved):
+    rewrite(saved, model={"class": "QuantumTransformer", "width": 3})
+    with pytest.raises(ValueError, match="has no 'QuantumTransformer': install the version"):
+        nn.load(saved)
+
+
+def test_a_folder_without_a_model_is_told_apart(tmp_path):
+    with pytest.raises(FileNotFoundError, match="give the folder of a saved model"):
+        nn.load(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1, 2]", "{}", "null", "\x00\x01"])
+def test_a_foreign_description_is_refused(saved, text):
+    (saved / "model.json").write_text(text)
+    with pytest.raises(DamagedFile, match="is no description of a model"):
+        nn.load(saved)
+
+
+@pytest.mark.parametrize("kept", [0, 7, 100, -9])
+def test_truncated_parameters_are_refused(saved, kept):
+    path = saved / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(DamagedFile, match=r"model\.safetensors"):
+        nn.load(saved)
+
+
+def test_parameters_of_another_model_are_refused(saved, tmp_path):
+    other = nn.DigraphTransformer(32, 1, nn.GraphHead(2), heads=2)
+    other.save(tmp_path / "other")
+    (tmp_path / "other" / "model.safetensors").rename(saved / "model.safetensors")
+    with pytest.raises(DamagedFile, match="does not fit the model"):
+        nn.load(saved)

@@ -1,0 +1,39 @@
+"""torch.compile takes every model whole, once a shape."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.nn.compiled import SHAPES
+from tests.nn.zoo import ZOO
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+QUICK = ["magnetic, multi-q, SignNet with GNN", "SPE, biases", "two encoders, pre-norm", "SAT++", "MagNet"]
+"""Rows that together use nearly every module."""
+
+
+def check(backend: str, names: list[str]) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    command = [sys.executable, "-m", "tests.nn.compiled", backend, *names]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    reports = json.loads(done.stdout.splitlines()[-1])
+    assert list(reports) == names
+    assert {name: report["compilations"] for name, report in reports.items()} == dict.fromkeys(names, len(SHAPES))
+    assert {name for name, report in reports.items() if report["difference"] > 1e-5 or not report["finite"]} == set()
+
+
+def test_models_are_one_graph_and_compiled_once_a_shape():
+    check("eager", QUICK)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_every_model_is_one_graph_and_compiled_once_a_shape(backend):
+    check(backend, list(ZOO))

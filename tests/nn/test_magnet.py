@@ -1,0 +1,50 @@
+"""MagNet's matrix is that of the encodings, and its filters are polynomials of it."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+
+import magnetite as mt
+from magnetite import nn
+from magnetite.linalg.laplacian import magnetic_laplacian
+from magnetite.nn.magnet import ChebyshevFilter, shifted_laplacian
+from magnetite.testing import digraphs
+from tests.nn.zoo import WIDTH
+
+
+@settings(max_examples=20)
+@given(digraphs(max_nodes=7))
+def test_the_matrix_is_the_normalised_laplacian_less_the_identity(graphs):
+    real, imag = shifted_laplacian(mt.pad(graphs), q=0.1)
+    for number, matrix in enumerate(graphs.to_scipy()):
+        expected = magnetic_laplacian(torch.from_numpy(matrix.toarray()), 0.1)
+        size = expected.shape[0]
+        found = torch.complex(real, imag)[number, :size, :size] + torch.eye(size)
+        torch.testing.assert_close(found, expected.to(torch.complex64), rtol=1e-5, atol=1e-6)
+
+
+def test_filters_are_chebyshev_polynomials():
+    order, width = 4, 3
+    matrix = torch.linalg.qr(torch.randn(5, 5, dtype=torch.complex128, generator=torch.Generator().manual_seed(0)))[0]
+    matrix = matrix @ torch.diag(torch.linspace(-1, 1, 5)).to(matrix) @ matrix.mH
+    states = torch.randn(5, width, dtype=torch.complex128, generator=torch.Generator().manual_seed(1))
+    layer = ChebyshevFilter(width, order).double()
+    values, vectors = np.linalg.eigh(matrix.numpy())
+    total = torch.zeros(5, width, dtype=torch.complex128)
+    for degree, weight in enumerate(layer.linear.weight.chunk(order + 1, dim=1)):
+        polynomial = np.polynomial.chebyshev.Chebyshev.basis(degree)(values)
+        term = torch.from_numpy(vectors * polynomial @ vectors.conj().T)
+        total = total + term @ states @ weight.T.to(states)
+    total = total + torch.complex(layer.linear.bias, layer.linear.bias)
+    expected = total * (total.real > 0)
+    parts = matrix.real[None], matrix.imag[None]
+    real, imag = layer(states.real[None], states.imag[None], parts)
+    torch.testing.assert_close(torch.complex(real, imag)[0], expected)
+
+
+def test_bad_options_are_refused():
+    with pytest.raises(ValueError, match="outside"):
+        nn.MagNet(WIDTH, 2, nn.NodeHead(1), q=0.7)
+    with pytest.raises(ValueError, match="order=0"):
+        nn.MagNet(WIDTH, 2, nn.NodeHead(1), order=0)

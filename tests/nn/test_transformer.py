@@ -1,0 +1,64 @@
+"""Attention: keys in empty slots are closed, biases are added to logits, local networks feed query and key only."""
+
+import pytest
+import torch
+
+import magnetite as mt
+from magnetite import nn
+from magnetite.nn.transformer import Attention, Block, attention_bias
+from tests.nn.zoo import WIDTH, generic_digraphs
+
+
+def test_attention_is_softmax_of_logits_and_bias():
+    torch.manual_seed(0)
+    attention = Attention(WIDTH, heads=2)
+    states, bias = torch.randn(3, 5, WIDTH), torch.randn(3, 2, 5, 5)
+    query, key = attention.query_key(states).unflatten(-1, (2, 2, WIDTH // 2)).unbind(2)
+    value = attention.value(states).unflatten(-1, (2, WIDTH // 2))
+    logits = torch.einsum("buhc,bvhc->bhuv", query, key) / (WIDTH // 2) ** 0.5 + bias
+    mixed = torch.einsum("bhuv,bvhc->buhc", logits.softmax(-1), value).flatten(2)
+    torch.testing.assert_close(attention(states, states, bias), attention.out(mixed), rtol=1e-5, atol=1e-5)
+
+
+def test_empty_slots_are_never_heard_and_empty_graphs_stay_finite():
+    keys = torch.tensor([[True, True, False], [False, False, False]])
+    plain = attention_bias(keys, None, torch.float32)
+    assert plain[0, 0].tolist() == [[True, True, False]] * 3
+    assert plain[1, 0].tolist() == [[True, False, False]] * 3
+    biased = attention_bias(keys, torch.ones(2, 4, 3, 3), torch.bfloat16)
+    assert biased.dtype == torch.bfloat16
+    assert biased[0, :, :, 2].isneginf().all()
+    assert (biased[0, :, :, :2] == 1).all()
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_values_do_not_come_from_the_local_network(norm):
+    torch.manual_seed(0)
+    batch = mt.pad(generic_digraphs(0, count=1))
+    block = Block(WIDTH, local=nn.GNN(WIDTH), norm=norm).eval()
+    states = torch.randn(1, batch.mask.shape[1], WIDTH)
+    one_key = torch.zeros(1, 1, 8, 8).masked_fill(torch.arange(8) != 2, -torch.inf)
+    expected = block(states, batch, one_key)  # with one key open, the softmax is 1: query and key cannot matter
+    for parameter in block.local.parameters():
+        torch.nn.init.normal_(parameter)
+    torch.testing.assert_close(block(states, batch, one_key), expected)
+
+
+def test_the_residual_is_scaled_by_the_degree():
+    star = mt.pad(mt.Digraphs.from_edges([[0, 0, 0], [1, 2, 3]]))
+    block = Block(WIDTH, norm="pre", degree_scaled=True).eval()
+    plain = Block(WIDTH, norm="pre").eval()
+    plain.load_state_dict(block.state_dict())
+    states, bias = torch.randn(1, 8, WIDTH), attention_bias(star.mask, None, torch.float32)
+    scaled, full = block._attend(states, star, bias), plain._attend(states, star, bias)
+    torch.testing.assert_close(scaled[0, 0], full[0, 0] / 2)
+    torch.testing.assert_close(scaled[0, 1], full[0, 1] / 2**0.5)
+
+
+def test_bad_options_are_refused():
+    with pytest.raises(ValueError, match="width=10 cannot be cut into 4 heads"):
+        Attention(10, heads=4)
+    with pytest.raises(ValueError, match="norm='batch' is not known"):
+        Block(WIDTH, norm="batch")
+    with pytest.raises(ValueError, match="activation='tanh' is not known"):
+        Block(WIDTH, activation="tanh")

@@ -1,0 +1,40 @@
+"""Walk encoders are their formulas; what does not fit is refused."""
+
+import pytest
+import torch
+
+import magnetite as mt
+from magnetite import nn
+from tests.nn.zoo import WIDTH, generic_digraphs
+
+WALKS = mt.RandomWalk(steps=2, restart=None)
+
+
+def test_nodes_are_sums_over_the_starts():
+    graphs = generic_digraphs(0)
+    encoder = nn.WalkEncoder(WIDTH, WALKS)
+    walks = WALKS(graphs)
+    nodes = encoder(mt.pad(graphs, walks)).nodes
+    for number, size in enumerate(graphs.sizes.tolist()):
+        pairs = torch.nn.functional.gelu(encoder.sum.pair(walks[number]))
+        torch.testing.assert_close(nodes[number, :size], encoder.sum.node(pairs.sum(0)))
+
+
+def test_biases_are_linear_in_start_and_landing():
+    graphs = generic_digraphs(0)
+    encoder = nn.RelativeWalkEncoder(heads=2, layers=3, encoding=WALKS)
+    walks = WALKS(graphs)
+    biases = encoder(mt.pad(graphs, walks)).biases
+    weights = encoder.bias.linear.weight.view(3, 2, -1)
+    for number, size in enumerate(graphs.sizes.tolist()):
+        for layer in range(3):
+            expected = torch.einsum("uvf,hf->huv", walks[number], weights[layer])
+            torch.testing.assert_close(biases[layer][number, :, :size, :size], expected)
+
+
+def test_other_encodings_are_refused():
+    graphs = generic_digraphs(0)
+    with pytest.raises(ValueError, match="takes 8 features a pair"):
+        nn.WalkEncoder(WIDTH)(mt.pad(graphs, WALKS(graphs)))
+    with pytest.raises(ValueError, match="is PaddedEigenpairs, this encoder takes"):
+        nn.WalkEncoder(WIDTH, of="eigenpairs")(mt.pad(graphs, mt.MagneticLaplacian(k=2)(graphs)))
