@@ -100,7 +100,17 @@ class Batch:
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> "Batch":
         """The same batch on `device`."""
-        return _map(self, lambda tensor: tensor.to(device, non_blocking=non_blocking))
+        return self.map(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+        """The same batch with every tensor changed."""
+        return _map(self, change)
+
+    def tensors(self) -> list[Tensor]:
+        """Every tensor, in the same order for all batches with the same features and encodings."""
+        found: list[Tensor] = []
+        _map(self, lambda tensor: found.append(tensor) or tensor)
+        return found
 
     def degrees(self) -> Float[Tensor, "b n"]:
         """Number of edges at each node, either way; what is repeated counts again."""

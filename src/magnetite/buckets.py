@@ -16,7 +16,7 @@ Counts = Int[np.ndarray, " graphs"]
 Rows = Int[np.ndarray, "steps batch"]
 Profile = Int[np.ndarray, "2 batch"]
 
-CHUNK = 4096
+CHUNK = 8192
 """What another chunk costs, in slots for nodes: kernels to start, a shape to compile."""
 
 PLACES = 96

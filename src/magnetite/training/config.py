@@ -69,12 +69,14 @@ class Run:
     """How a training is run and watched; `evaluate_every` is a share of an epoch, `patience` counts evaluations.
 
     `compile` is none, whole (model and loss as one graph a shape), layers (each layer alone, compiled once for all
-    of its kind) or dynamic (one graph for all shapes).
+    of its kind) or dynamic (one graph for all shapes). `capture` replays a step as CUDA graphs, where one process
+    trains on a GPU.
     """
 
     seed: int = 0
     precision: str = "32-true"
     compile: str = "none"
+    capture: bool = True
     evaluate_every: float = 1.0
     patience: int = 0
     log_every: int = 50

@@ -174,6 +174,8 @@ class TrainingData:
         if self.resident:
             if self._kept is None:
                 self._kept = Pool.encode(examples, self.encodings)
+                if self.device.type == "cuda":
+                    torch.cuda.empty_cache()  # what the eigensolver took, others on this GPU can use
             return Block(self._kept, torch.from_numpy(mine).to(self.device), totals, most)
         chosen = examples.select(torch.from_numpy(mine.ravel()).to(self.device))
         local = torch.arange(mine.size, device=self.device).view(mine.shape)

@@ -17,6 +17,7 @@ from magnetite.batching import Batch
 from magnetite.buckets import shapes_for
 from magnetite.nn import GraphModel, checkpoint
 from magnetite.tasks import Task
+from magnetite.training.capture import Captured
 from magnetite.training.checkpoints import Checkpoints, Position
 from magnetite.training.config import Config
 from magnetite.training.data import Block, EvaluationData, Share, TrainingData
@@ -68,6 +69,10 @@ class Trainer:
         self._set_up()
         self.position = self.checkpoints.restore(self.model, self.optimizer) if resume else Position()
         self.losses = torch.tensor(self.position.losses, dtype=torch.float64, device=fabric.device)
+        alone = fabric.device.type == "cuda" and self.share.processes == 1
+        parameters = list(self.model.parameters())
+        captured = alone and config.run.capture
+        self.captured = Captured(self._add_gradients, parameters, self.losses) if captured else None
         self.logged_step: int | None = None
 
     def _set_up(self) -> None:
@@ -119,8 +124,9 @@ class Trainer:
         total = torch.zeros((), dtype=torch.float64, device=self.fabric.device)
         self.objective.eval()
         for batch in data.batches():
-            with self.fabric.autocast():
-                loss, outputs = self.objective(batch)  # not compiled: that would take longer than it saves
+            # Not compiled: for these shapes that would take longer than it saves.
+            with self.fabric.autocast(), torch.compiler.set_stance("force_eager"):
+                loss, outputs = self.objective(batch)
             metric.update(outputs.float(), batch)
             total += loss
         self.objective.train()
@@ -161,16 +167,23 @@ class Trainer:
         # Dropout is a function of seed, step and process, so that a resumed training draws the same.
         torch.manual_seed((self.config.run.seed * 2**40 + position.step * 2**10 + share.process) % 2**63)
         for number, batch in enumerate(block.chunks(step, position.shapes), start=1):
+            if self.captured is not None:
+                self.captured(batch, block.totals[step])
+                continue
             with self.fabric.no_backward_sync(self.forward, enabled=number < len(position.shapes)):
-                loss, _ = self.forward(Sealed(batch))
-                mean = loss / block.totals[step]
-                self.fabric.backward(mean * share.processes)  # processes average their gradients, and should add them
-            self.losses[0] += mean.detach()
+                self._add_gradients(batch, block.totals[step])
         self.losses[1] += 1
         self.clip()
         set_learning_rate(self.optimizer, learning_rate(position.step, self.total, self.warmup, optim.lr))
         self.stepper.step()
-        self.stepper.zero_grad()
+        self.stepper.zero_grad(set_to_none=self.captured is None)  # a graph adds to where the gradients were
+
+    def _add_gradients(self, batch: Batch, total: Tensor) -> None:
+        """Add a chunk's part of the gradients of the mean loss, and of the loss."""
+        loss, _ = self.forward(Sealed(batch))
+        mean = loss / total
+        self.fabric.backward(mean * self.share.processes)  # processes average their gradients, and should add them
+        self.losses[0] += mean.detach()
 
     def _tell(self) -> None:
         """Log the mean loss since the last time; the only place in the loop that waits for the device."""
