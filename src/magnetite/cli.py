@@ -97,23 +97,31 @@ app.command(epilog="Example: magnetite train playground --encoding magnetic --pr
 app.command(epilog="Example: magnetite evaluate runs/sorting-magnetic-paper-seed0 --split test")(evaluate)
 
 
-@app.command(epilog="Example: magnetite reproduce figure-examples")
+@app.command(epilog="Example: magnetite reproduce figure-sorting --budget 0.1 --only magnetic")
 def reproduce(
     what: Annotated[
         str,
         typer.Argument(
-            help="figure-examples (the twelve example graphs) or figure-topological-sorts (Batcher's networks)."
+            help="figure-examples, figure-topological-sorts; after training what is missing: figure-quick (minutes), "
+            "figure-sorting, figure-q-sweep, figure-gnn, figure-playground, figure-walks; claims (judged by results)."
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the table, the figure and the JSON.")] = Path("results"),
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    budget: Annotated[float, typer.Option(help="Share of the trainings that is done.")] = 1.0,
+    only: Annotated[str, typer.Option(help="Train only cells whose name holds this.")] = "",
+    runs: Annotated[Path, typer.Option(help="Folder of the trainings under way.")] = Path("runs"),
+    device: Annotated[str, typer.Option(help="Where to train: auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Reproduce a figure or table of the paper: print the table, write figure and JSON."""
-    from magnetite.reproduce import FIGURES
+    from magnetite.reproduce import FIGURES, TRAINED, Request
 
-    if what not in FIGURES:
-        raise ValueError(f"unknown figure {what!r}: choose one of {', '.join(FIGURES)}")
-    FIGURES[what](out, seed)
+    if what in FIGURES:
+        FIGURES[what](out, seed)
+    elif what in TRAINED:
+        TRAINED[what](Request(out, seed, budget, only, runs, device))
+    else:
+        raise ValueError(f"unknown figure {what!r}: choose one of {', '.join([*FIGURES, *TRAINED])}")
 
 
 @app.command(epilog="Example: magnetite bench eigen --out results")

@@ -3,10 +3,22 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from magnetite.reproduce import examples, topological
+from magnetite.reproduce import claims, examples, playground, sorting, topological
+from magnetite.reproduce.cells import Request
 
 FIGURES: dict[str, Callable[[Path, int], None]] = {
     "figure-examples": examples.reproduce,
     "figure-topological-sorts": topological.reproduce,
 }
-"""What `magnetite reproduce` knows: each writes to a folder with a seed."""
+"""What takes seconds: each writes to a folder with a seed."""
+
+TRAINED: dict[str, Callable[[Request], None]] = {
+    "figure-quick": playground.reproduce_quick,
+    "figure-playground": playground.reproduce_playground,
+    "figure-walks": playground.reproduce_walks,
+    "figure-sorting": sorting.reproduce_encodings,
+    "figure-q-sweep": sorting.reproduce_potentials,
+    "figure-gnn": sorting.reproduce_messages,
+    "claims": claims.reproduce,
+}
+"""What is made of trainings: each trains what is missing, and takes what is there; claims only judge."""

@@ -30,7 +30,8 @@ class Captured:
 
     def __call__(self, batch: Batch, total: Tensor) -> None:
         """Do the work on a batch."""
-        shape = Shape(*batch.mask.shape, batch.edge_mask.numel())
+        graphs, nodes = batch.mask.shape
+        shape = Shape(graphs, nodes, batch.edge_mask.numel())
         if shape not in self.graphs:
             kept = [tensor.clone() for tensor in self.changed]
             self.graphs[shape] = _Graph(self.work, batch, total)
@@ -48,7 +49,8 @@ class _Graph:
                 work(self.batch, self.total)
         torch.cuda.current_stream().wait_stream(side)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
+        # Another thread may be encoding the next pool: only what this one does belongs to the graph.
+        with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
             work(self.batch, self.total)
 
     def replay(self, batch: Batch, total: Tensor) -> None:

@@ -41,7 +41,7 @@ def train(
 
     accelerator = session.accelerator_named(device)
     run: dict[str, Any] = {"seed": seed, "precision": precision}
-    run["compile"] = "layers" if (accelerator == "cuda" if compiled is None else compiled) else "none"
+    run["compile"] = session.compile_mode(accelerator, compiled)
     changes = {
         "task": {"target": target, "acyclic": acyclic},
         "optim": {"epochs": epochs, "budget": budget},

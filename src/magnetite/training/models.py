@@ -36,7 +36,7 @@ class ModelChoice:
     @property
     def readout(self) -> str:
         """How a whole graph is read: cls, mean or sum."""
-        return "sum"
+        return "mean"
 
     def build(self, parts: Parts) -> nn.GraphModel:
         """The model."""

@@ -158,6 +158,11 @@ def accelerator_named(device: str) -> str:
     return device
 
 
+def compile_mode(accelerator: str, wanted: bool | None = None) -> str:
+    """How a model is compiled: layer by layer on a GPU, not at all elsewhere, unless told otherwise."""
+    return "layers" if (accelerator == "cuda" if wanted is None else wanted) else "none"
+
+
 def _result(trainer: "Trainer", figures: Mapping[str, Any]) -> dict[str, Any]:
     config, position = trainer.config, trainer.position
     return {

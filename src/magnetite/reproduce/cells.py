@@ -1,0 +1,129 @@
+"""Figures that need trainings: a list of cells, each a configuration, trained once and kept as one JSON file."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from magnetite.storage import write_json
+from magnetite.training import session
+from magnetite.training.config import Config
+from magnetite.training.presets import configuration
+
+TWO_MILLION = 1 / 6
+"""The share of the paper's 12 million training graphs that its side studies get here."""
+
+Changes = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for: where results go, how much is trained, which cells, on what."""
+
+    out: Path = Path("results")
+    seed: int = 0
+    budget: float = 1.0
+    only: str = ""
+    runs: Path = Path("runs")
+    device: str = "auto"
+
+    @property
+    def cells(self) -> Path:
+        """The folder of finished cells."""
+        return self.out / "cells"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training of a figure, by a name that tells it from the others, and the share of the training it needs."""
+
+    name: str
+    task: str
+    encoding: str
+    changes: Changes
+    preset: str = "paper"
+    share: float = 1.0
+
+    def config(self, request: Request) -> Config:
+        """The configuration, with the budget and seed that were asked for."""
+        changes = {table: dict(options) for table, options in self.changes.items()}
+        changes["optim"] = {**changes.get("optim", {}), "budget": self.share * request.budget}
+        changes["run"] = {"seed": request.seed, **changes.get("run", {})}
+        return configuration(self.task, self.encoding, self.preset, changes)
+
+    def path(self, request: Request) -> Path:
+        """Where its result is kept: the same name for the same configuration."""
+        return request.cells / f"{self.name}-{self.config(request).hash}.json"
+
+
+def train_missing(cells: Sequence[Cell], request: Request) -> dict[str, dict[str, Any]]:
+    """Train the cells whose name holds `only` and whose result is not there yet; all results by name of the cell.
+
+    A training that was stopped goes on where it stood.
+    """
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    chosen = [cell for cell in cells if request.only in cell.name]
+    if not chosen:
+        raise ValueError(f"--only {request.only!r} fits no cell: choose a part of {', '.join(c.name for c in cells)}")
+    for number, cell in enumerate(chosen, start=1):
+        if cell.path(request).exists():
+            continue
+        console.print(f"{number}/{len(chosen)} {cell.name}, {request.budget * cell.share:g} of the training")
+        _train(cell, request)
+    return {cell.name: _read(cell.path(request)) for cell in cells if cell.path(request).exists()}
+
+
+def newest(folder: Path, name: str) -> dict[str, Any] | None:
+    """Of all results that are kept for a cell, whatever their budget, the one that saw the most graphs."""
+    found = [_read(path) for path in folder.glob(f"{name}-????????????.json")]
+    return max(found, key=lambda content: content["result"]["graphs_seen"], default=None)
+
+
+def figures_of(content: Mapping[str, Any]) -> dict[str, float]:
+    """All figures of validation and test in one table; those by group belong to the split that has the group."""
+    figures = content["result"]["figures"]
+    return {**{name: value for name, value in figures["valid"].items() if "/" in name}, **figures["test"]}
+
+
+def caption(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """How much was trained, for title and output."""
+    seen = sorted({content["result"]["graphs_seen"] for content in results.values()})
+    budgets = sorted({content["result"]["config"]["optim"]["budget"] for content in results.values()})
+    if not seen:
+        return "nothing trained yet"
+    span = f"{seen[0]:,}" if len(seen) == 1 else f"{seen[0]:,} to {seen[-1]:,}"
+    shares = ", ".join(f"{budget:g}" for budget in budgets)
+    return f"{span} graphs seen (budget {shares} of the paper's training)"
+
+
+def provenance(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What of each result says how it came about."""
+    kept = ("commit", "device", "date", "seconds", "seed")
+    details = ("hash", "graphs_seen", "best_step", "seconds_of_training", "graphs_per_second", "parameters")
+    return {
+        name: {key: content[key] for key in kept} | {key: content["result"][key] for key in details}
+        for name, content in results.items()
+    }
+
+
+def _train(cell: Cell, request: Request) -> None:
+    accelerator = session.accelerator_named(request.device)
+    config = cell.config(request)
+    config = replace(config, run=replace(config.run, compile=session.compile_mode(accelerator)))
+    folder = request.runs / f"{cell.name}-{config.hash}"
+    resume = any((folder / "checkpoints").glob("last-*"))
+    if not resume and (folder / session.CONFIG).exists():
+        (folder / session.CONFIG).unlink()  # stopped before its first checkpoint: nothing to go on from
+    content = session.train(config, folder, session.Machine(accelerator), resume)
+    write_json(cell.path(request), {**content, "name": cell.name})
+    torch.compiler.reset()  # graphs of this cell's shapes are of no use to the next
+    if accelerator == "cuda":
+        torch.cuda.empty_cache()
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,57 @@
+"""Tables and line charts that the trained figures share."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from magnetite.plots import save_figure
+
+
+def print_table(title: str, heading: str, columns: Sequence[str], rows: Mapping[str, Sequence[float | None]]) -> None:
+    """One row a name; what was not run is a dash."""
+    table = Table(heading, title=title)
+    for column in columns:
+        table.add_column(column, justify="right")
+    for name, values in rows.items():
+        table.add_row(name, *("–" if value is None else f"{value:.4f}" for value in values))
+    Console(soft_wrap=True).print(table)
+
+
+def line_chart(
+    path: Path, panels: Mapping[str, Mapping[str, Sequence[float | None]]], ticks: Sequence[str], label: str
+) -> None:
+    """One panel a measure, one line a name, over the same ticks; as PNG and SVG."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.2 * len(panels), 3.2), layout="constrained")
+    for number, (measure, lines) in enumerate(panels.items(), start=1):
+        axes = figure.add_subplot(1, len(panels), number)
+        for name, values in lines.items():
+            heights = [float("nan") if value is None else value for value in values]
+            axes.plot(range(len(ticks)), heights, "-o", markersize=3, label=name)
+        axes.set_xticks(range(len(ticks)), ticks)
+        axes.set_xlabel(label)
+        axes.set_ylabel(measure)
+    if figure.axes:
+        figure.axes[-1].legend(fontsize=7)
+    for ending in (".png", ".svg"):
+        save_figure(figure, path.with_name(path.name + ending))
+
+
+def bar_chart(path: Path, panels: Mapping[str, Mapping[str, float | None]]) -> None:
+    """One panel a measure, one bar a name; as PNG and SVG."""
+    from matplotlib.figure import Figure
+
+    columns = min(4, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(3.4 * columns, 2.8 * rows), layout="constrained")
+    for number, (measure, bars) in enumerate(panels.items(), start=1):
+        axes = figure.add_subplot(rows, columns, number)
+        heights = [0.0 if value is None else value for value in bars.values()]
+        axes.bar(range(len(bars)), heights)
+        axes.set_xticks(range(len(bars)), list(bars), rotation=60, ha="right", fontsize=7)
+        axes.set_title(measure, fontsize=8)
+    for ending in (".png", ".svg"):
+        save_figure(figure, path.with_name(path.name + ending))

@@ -1,0 +1,141 @@
+"""The paper's playground: four targets on two kinds of graphs for every encoding, and the study of random walks."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from magnetite.record import Record
+from magnetite.reproduce.cells import TWO_MILLION, Cell, Request, caption, figures_of, provenance, train_missing
+from magnetite.reproduce.charts import bar_chart, print_table
+
+KINDS = {"dag": True, "general": False}
+TARGETS = ("adjacency", "reachability", "directed-distance", "undirected-distance")
+MEASURES = {"adjacency": "f1", "reachability": "f1", "directed-distance": "rmse", "undirected-distance": "rmse"}
+FULL = ("reachability", "directed-distance")
+"""Targets that the four main encodings learn from all of the paper's 12 million graphs."""
+
+MAIN: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "magnetic": ("magnetic", {}),
+    "walks": ("walks", {}),
+    "laplacian": ("laplacian", {}),
+    "svd": ("svd", {}),
+}
+APPENDIX: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "relative-walks": ("relative-walks", {}),
+    "magnetic-signnet": ("magnetic", {"encoding": {"sign": "mlp"}}),
+    "gnn": ("none", {"model": {"name": "gnn"}}),
+    "magnet": ("none", {"model": {"name": "magnet"}}),
+}
+WALKS: dict[str, Mapping[str, Any]] = {
+    "forward": {"reverse": False, "restart": 0.0},
+    "reverse": {"restart": 0.0},
+    "pagerank": {},
+}
+"""Random walks as in earlier work, with reversal, and with reversal and PageRank."""
+
+STEPS = (1, 2, 3, 4, 5)
+
+
+def cell_name(model: str, target: str, kind: str) -> str:
+    """The name of a cell of the figure.
+
+    >>> cell_name("magnetic", "reachability", "dag")
+    'playground-reachability-dag-magnetic'
+    """
+    return f"playground-{target}-{kind}-{model}"
+
+
+def playground_cells() -> list[Cell]:
+    """All cells, the ones of the paper's main figure first."""
+    chosen = [(name, *what, True) for name, what in MAIN.items()]
+    chosen += [(name, *what, False) for name, what in APPENDIX.items()]
+    return [
+        Cell(
+            cell_name(name, target, kind),
+            "playground",
+            encoding,
+            {**changes, "task": {"target": target, "acyclic": acyclic}},
+            share=1.0 if main and target in FULL else TWO_MILLION,
+        )
+        for target in ("directed-distance", "reachability", "adjacency", "undirected-distance")
+        for name, encoding, changes, main in chosen
+        for kind, acyclic in KINDS.items()
+    ]
+
+
+def walk_cells() -> list[Cell]:
+    """Steps × reversal × PageRank on general digraphs, each target."""
+    return [
+        Cell(
+            f"walks-{target}-{variant}-{steps}",
+            "playground",
+            "walks",
+            {"task": {"target": target}, "encoding": {**options, "steps": steps}},
+            share=TWO_MILLION,
+        )
+        for target in TARGETS
+        for variant, options in WALKS.items()
+        for steps in STEPS
+    ]
+
+
+def quick_cells() -> list[Cell]:
+    """Reachability in DAGs, in minutes on two cores."""
+    return [Cell(f"quick-{encoding}", "playground", encoding, {}, "quick") for encoding in ("magnetic", "laplacian")]
+
+
+def reproduce_playground(request: Request) -> None:
+    """F1 or RMSE of every target, kind of graphs and model."""
+    columns = {f"{target} {kind} {MEASURES[target]}": (target, kind) for kind in KINDS for target in TARGETS}
+    record = Record("figure-playground", request.seed)
+    results = train_missing(playground_cells(), request)
+    rows = {
+        model: [_figure(results, cell_name(model, target, kind), MEASURES[target]) for target, kind in columns.values()]
+        for model in (*MAIN, *APPENDIX)
+    }
+    _finish(record, rows, list(columns), results, request)
+
+
+def reproduce_walks(request: Request) -> None:
+    """F1 or RMSE of random walks over steps, without and with reversal and PageRank."""
+    columns = {f"{target} {MEASURES[target]}": target for target in TARGETS}
+    record = Record("figure-walks", request.seed)
+    results = train_missing(walk_cells(), request)
+    rows = {
+        f"{variant} {steps}": [
+            _figure(results, f"walks-{target}-{variant}-{steps}", MEASURES[target]) for target in columns.values()
+        ]
+        for variant in WALKS
+        for steps in STEPS
+    }
+    _finish(record, rows, list(columns), results, request)
+
+
+def reproduce_quick(request: Request) -> None:
+    """Reachability in DAGs: the magnetic against the combinatorial Laplacian."""
+    record = Record("figure-quick", request.seed)
+    cells = quick_cells()
+    results = train_missing(cells, request)
+    measures = ("f1", "precision", "recall", "accuracy")
+    rows = {cell.encoding: [_figure(results, cell.name, measure) for measure in measures] for cell in cells}
+    _finish(record, rows, list(measures), results, request)
+
+
+def _figure(results: Mapping[str, Any], cell: str, name: str) -> float | None:
+    return figures_of(results[cell])[name] if cell in results else None
+
+
+def _finish(
+    record: Record,
+    rows: Mapping[str, Sequence[float | None]],
+    columns: Sequence[str],
+    results: Mapping[str, Any],
+    request: Request,
+) -> None:
+    print_table(f"{record.name}, test: {caption(results)}", "", columns, rows)
+    panels = {column: {row: values[place] for row, values in rows.items()} for place, column in enumerate(columns)}
+    bar_chart(request.out / record.name, panels)
+    result = {"budget": request.budget, "columns": list(columns), "rows": rows, "cells": provenance(results)}
+    path = record.write(request.out, result)
+    Console(soft_wrap=True).print(f"figure: {request.out / record.name}.png and .svg, figures: {path}")

@@ -1,0 +1,104 @@
+"""The paper's figures of sorting networks: encodings by length, the potential, message passing."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from magnetite.record import Record
+from magnetite.reproduce.cells import TWO_MILLION, Cell, Request, caption, figures_of, provenance, train_missing
+from magnetite.reproduce.charts import line_chart, print_table
+
+LENGTHS = range(12, 17)
+ENCODINGS = ("magnetic", "walks", "laplacian", "sinusoidal")
+POTENTIALS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+STEPS = (1, 2, 3, 4, 5)
+
+
+def encoding_cells() -> list[Cell]:
+    """Each encoding at full length; magnetic and walks with a second seed."""
+    first = [Cell(f"sorting-{encoding}", "sorting", encoding, {}) for encoding in ENCODINGS]
+    second = [
+        Cell(f"sorting-{encoding}-second", "sorting", encoding, {"run": {"seed": 1}}) for encoding in ENCODINGS[:2]
+    ]
+    return first + second
+
+
+def potential_cells() -> list[Cell]:
+    """Magnetic encodings over the relative potential."""
+    return [
+        Cell(f"sorting-magnetic-q{q:g}", "sorting", "magnetic", {"encoding": {"q": q}}, share=TWO_MILLION)
+        for q in POTENTIALS
+    ]
+
+
+def message_cells() -> list[Cell]:
+    """GNNs: over the number of steps, both ways and undirected; three steps with encodings."""
+    gnn = {"name": "gnn"}
+    cells = [
+        Cell(
+            f"sorting-gnn-{'directed' if directed else 'undirected'}-{steps}",
+            "sorting",
+            "none",
+            {"model": {**gnn, "steps": steps, "directed": directed}},
+            share=TWO_MILLION,
+        )
+        for directed in (True, False)
+        for steps in STEPS
+    ]
+    paired = [
+        Cell(f"sorting-gnn-{encoding}", "sorting", encoding, {"model": {**gnn, "steps": 3}}, share=TWO_MILLION)
+        for encoding in ("magnetic", "walks")
+    ]
+    return cells + paired
+
+
+def reproduce_encodings(request: Request) -> None:
+    """Accuracy and F1 by length for each encoding."""
+    _by_length("figure-sorting", encoding_cells(), request)
+
+
+def reproduce_potentials(request: Request) -> None:
+    """Accuracy over the relative potential, by length."""
+    record = Record("figure-q-sweep", request.seed)
+    results = train_missing(potential_cells(), request)
+    lines = {
+        str(length): [_figure(results, f"sorting-magnetic-q{q:g}", f"accuracy/{length}") for q in POTENTIALS]
+        for length in LENGTHS
+    }
+    ticks = [f"{q:g}" for q in POTENTIALS]
+    print_table(f"Accuracy by length over q': {caption(results)}", "length", ticks, lines)
+    line_chart(request.out / "figure-q-sweep", {"accuracy": lines}, ticks, "relative potential q'")
+    _finish(record, request, {"potentials": list(POTENTIALS), "accuracy": lines, "cells": provenance(results)})
+
+
+def reproduce_messages(request: Request) -> None:
+    """Accuracy by length of GNNs: steps, direction, encodings."""
+    _by_length("figure-gnn", message_cells(), request)
+
+
+def _by_length(name: str, cells: Sequence[Cell], request: Request) -> None:
+    record = Record(name, request.seed)
+    results = train_missing(cells, request)
+    panels: dict[str, dict[str, list[float | None]]] = {}
+    for measure in ("accuracy", "f1", "auc"):
+        rows = {
+            cell.name.removeprefix("sorting-"): [_figure(results, cell.name, f"{measure}/{n}") for n in LENGTHS]
+            for cell in cells
+        }
+        panels[measure] = rows
+        print_table(f"{name}, {measure} by length: {caption(results)}", "", [str(n) for n in LENGTHS], rows)
+    line_chart(
+        request.out / name, {key: panels[key] for key in ("accuracy", "f1")}, [str(n) for n in LENGTHS], "length"
+    )
+    _finish(record, request, {"lengths": list(LENGTHS), **panels, "cells": provenance(results)})
+
+
+def _figure(results: Mapping[str, Any], cell: str, name: str) -> float | None:
+    return figures_of(results[cell])[name] if cell in results else None
+
+
+def _finish(record: Record, request: Request, result: Mapping[str, Any]) -> None:
+    path = record.write(request.out, {"budget": request.budget, **result})
+    console = Console(soft_wrap=True)
+    console.print(f"figure: {request.out / record.name}.png and .svg, figures: {path}")
