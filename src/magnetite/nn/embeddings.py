@@ -80,13 +80,13 @@ class CategoryNodes(Embedding):
 class WireNodes(Embedding):
     """Sinusoidal codes of a comparator's two wires, `cos, sin(w / base^{2j/c})`, side by side, then linear.
 
-    With `spread`, in training, the wires of each network are given random places among so many, in order,
-    so that no place is new in a longer network; `spread=None` leaves them as they are.
+    With `places`, in training, all wires of a network are moved on by the same random number of them, so that codes
+    of wires that only longer networks have are known; `places=None` leaves the wires where they are.
     """
 
-    def __init__(self, channels: int = 64, base: float = 100.0, spread: int | None = None, feature: str = "wires"):
+    def __init__(self, channels: int = 64, base: float = 100.0, places: int | None = None, feature: str = "wires"):
         super().__init__()
-        self.channels, self.spread, self.feature = channels, spread, feature
+        self.channels, self.places, self.feature = channels, places, feature
         self.register_buffer("rates", base ** -(torch.arange(0, channels, 2) / channels), persistent=False)
 
     rates: Tensor
@@ -98,19 +98,15 @@ class WireNodes(Embedding):
     def forward(self, batch: Batch) -> Float[Tensor, "b n d"]:
         """The codes, transformed."""
         wires = node_feature(batch, self.feature).long()
-        if self.spread is not None and self.training:
-            wires = self._spread(wires)
+        if self.places is not None and self.training:
+            wires = wires + self._steps(wires, self.places)
         angle = wires[..., None] * self.rates
         return self.linear(torch.cat([angle.cos(), angle.sin()], dim=-1).flatten(2))
 
-    def _spread(self, wires: Int[Tensor, "b n 2"]) -> Int[Tensor, "b n 2"]:
-        """A random increasing map of the wires of each network into `0 … spread − 1`."""
-        count = wires.flatten(1).amax(1)[:, None, None] + 1
-        order = torch.rand(wires.shape[0], self.spread or 0, device=wires.device)
-        rank = order.argsort(1).argsort(1)[:, None]
-        chosen = (rank < count).long().squeeze(1)  # which places are taken: `count` of them, any subset equally likely
-        places = torch.argsort(1 - chosen, dim=1, stable=True)  # the taken ones first, in order
-        return places.gather(1, wires.flatten(1)).view(wires.shape)
+    def _steps(self, wires: Int[Tensor, "b n 2"], places: int) -> Int[Tensor, "b 1 1"]:
+        """How far each network is moved: any number that leaves its last wire among the places."""
+        free = (places - wires.flatten(1).amax(1)).clamp(min=1)
+        return (torch.rand(free.shape, device=wires.device) * free).long()[:, None, None]
 
 
 def node_feature(batch: Batch, name: str) -> Tensor:

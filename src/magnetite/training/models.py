@@ -23,10 +23,10 @@ class Parts:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """What all models share. `spread` places the wires of sorting networks at random among so many, 0 leaves them."""
+    """What all models share. `places` moves the wires of sorting networks on, among so many; 0 leaves them."""
 
     width: int = 256
-    spread: int = 0
+    places: int = 0
 
     @property
     def room(self) -> Room:
@@ -124,12 +124,12 @@ def build_model(task: Task, encoding: EncodingChoice, model: ModelChoice, seed: 
     """
     torch.manual_seed(seed)
     return model.build(
-        Parts(encoding.encoder(model.room), _embedding(task, model.spread), _head(task, encoding, model.readout))
+        Parts(encoding.encoder(model.room), _embedding(task, model.places), _head(task, encoding, model.readout))
     )
 
 
-def _embedding(task: Task, spread: int) -> Embedding:
-    return nn.WireNodes(spread=spread or None) if isinstance(task, Sorting) else nn.SameNodes()
+def _embedding(task: Task, places: int) -> Embedding:
+    return nn.WireNodes(places=places or None) if isinstance(task, Sorting) else nn.SameNodes()
 
 
 def _head(task: Task, encoding: EncodingChoice, readout: str) -> Head:
