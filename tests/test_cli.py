@@ -113,6 +113,22 @@ BAD = {
     "unknown target": (["data", "playground", "--out", "d", "--target", "colour"], "colour"),
     "an option of another task": (["data", "sorting", "--out", "d", "--acyclic"], "--acyclic"),
     "no training graphs": (["data", "sorting", "--out", "d", "--train", "-1"], "train=-1"),
+    "unknown task to train": (["train", "knitting"], "sorting"),
+    "unknown encoding to train": (["train", "sorting", "--encoding", "cubic"], "magnetic, laplacian"),
+    "unknown preset": (["train", "sorting", "--preset", "royal"], "paper, best, quick"),
+    "unknown setting": (["train", "sorting", "--set", "optim.rate=1"], "unknown option optim.rate"),
+    "setting without a value": (["train", "sorting", "--set", "optim.lr"], "table.option=value"),
+    "setting of another type": (["train", "sorting", "--set", "optim.lr=fast"], "is no float"),
+    "option of another task to train": (["train", "sorting", "--acyclic"], "unknown option task.acyclic"),
+    "unknown device to train": (["train", "sorting", "--device", "abacus"], "choose auto, cpu or cuda"),
+    "no processes": (["train", "sorting", "--devices", "0"], "devices=0"),
+    "unknown precision": (["train", "sorting", "--precision", "8"], "32-true, bf16-mixed"),
+    "negative budget": (["train", "sorting", "--budget", "-1"], "budget=-1"),
+    "resume nothing": (["train", "sorting", "--out", "nowhere", "--resume"], "config.json does not exist"),
+    "run in a file": (["train", "sorting", "--out", "good.txt"], "is a file"),
+    "evaluate nothing": (["evaluate", "nowhere"], "config.json does not exist"),
+    "evaluate an unknown split": (["evaluate", "nowhere", "--split", "rest"], "rest"),
+    "cells that do not exist": (["reproduce", "figure-sorting", "--only", "x"], "fits no cell"),
     "unknown benchmark": (["bench", "patience"], "eigen, walks"),
     "unknown figure": (["reproduce", "figure-0"], "figure-examples"),
     "nothing to plot": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "svd", "--plot", "a.png"], "--plot"),
@@ -160,7 +176,16 @@ def test_a_mistake_of_ours_keeps_its_traceback(path, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["encode", "--help"], ["data", "--help"], ["reproduce", "--help"], ["bench", "--help"]]
+    "arguments",
+    [
+        ["--help"],
+        ["encode", "--help"],
+        ["data", "--help"],
+        ["reproduce", "--help"],
+        ["bench", "--help"],
+        ["train", "--help"],
+        ["evaluate", "--help"],
+    ],
 )
 def test_help_shows_an_example(monkeypatch, capsys, arguments):
     code, stdout, _ = call(monkeypatch, capsys, *arguments)

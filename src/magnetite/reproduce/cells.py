@@ -77,7 +77,7 @@ def train_missing(cells: Sequence[Cell], request: Request) -> dict[str, dict[str
     return {cell.name: _read(cell.path(request)) for cell in cells if cell.path(request).exists()}
 
 
-def newest(folder: Path, name: str) -> dict[str, Any] | None:
+def longest_trained(folder: Path, name: str) -> dict[str, Any] | None:
     """Of all results that are kept for a cell, whatever their budget, the one that saw the most graphs."""
     found = [_read(path) for path in folder.glob(f"{name}-????????????.json")]
     return max(found, key=lambda content: content["result"]["graphs_seen"], default=None)
@@ -87,6 +87,11 @@ def figures_of(content: Mapping[str, Any]) -> dict[str, float]:
     """All figures of validation and test in one table; those by group belong to the split that has the group."""
     figures = content["result"]["figures"]
     return {**{name: value for name, value in figures["valid"].items() if "/" in name}, **figures["test"]}
+
+
+def figure(results: Mapping[str, Mapping[str, Any]], cell: str, name: str) -> float | None:
+    """A figure of a cell, None where it was not trained."""
+    return figures_of(results[cell])[name] if cell in results else None
 
 
 def caption(results: Mapping[str, Mapping[str, Any]]) -> str:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from magnetite.record import Record
-from magnetite.reproduce.cells import Request, figures_of, newest
+from magnetite.reproduce.cells import Request, figures_of, longest_trained
 from magnetite.reproduce.playground import KINDS, MEASURES, TARGETS, WALKS, cell_name
 from magnetite.reproduce.sorting import LENGTHS, POTENTIALS
 
@@ -40,7 +40,7 @@ class Results:
 
     def cell(self, name: str, figure: str) -> float:
         """A figure of the cell's result that saw the most graphs."""
-        content = newest(self.folder / "cells", name)
+        content = longest_trained(self.folder / "cells", name)
         if content is None:
             raise NotRun(name)
         return figures_of(content)[figure]

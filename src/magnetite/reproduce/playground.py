@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from magnetite.record import Record
-from magnetite.reproduce.cells import TWO_MILLION, Cell, Request, caption, figures_of, provenance, train_missing
+from magnetite.reproduce.cells import TWO_MILLION, Cell, Request, caption, figure, provenance, train_missing
 from magnetite.reproduce.charts import bar_chart, print_table
 
 KINDS = {"dag": True, "general": False}
@@ -91,7 +91,7 @@ def reproduce_playground(request: Request) -> None:
     record = Record("figure-playground", request.seed)
     results = train_missing(playground_cells(), request)
     rows = {
-        model: [_figure(results, cell_name(model, target, kind), MEASURES[target]) for target, kind in columns.values()]
+        model: [figure(results, cell_name(model, target, kind), MEASURES[target]) for target, kind in columns.values()]
         for model in (*MAIN, *APPENDIX)
     }
     _finish(record, rows, list(columns), results, request)
@@ -104,7 +104,7 @@ def reproduce_walks(request: Request) -> None:
     results = train_missing(walk_cells(), request)
     rows = {
         f"{variant} {steps}": [
-            _figure(results, f"walks-{target}-{variant}-{steps}", MEASURES[target]) for target in columns.values()
+            figure(results, f"walks-{target}-{variant}-{steps}", MEASURES[target]) for target in columns.values()
         ]
         for variant in WALKS
         for steps in STEPS
@@ -118,12 +118,8 @@ def reproduce_quick(request: Request) -> None:
     cells = quick_cells()
     results = train_missing(cells, request)
     measures = ("f1", "precision", "recall", "accuracy")
-    rows = {cell.encoding: [_figure(results, cell.name, measure) for measure in measures] for cell in cells}
+    rows = {cell.encoding: [figure(results, cell.name, measure) for measure in measures] for cell in cells}
     _finish(record, rows, list(measures), results, request)
-
-
-def _figure(results: Mapping[str, Any], cell: str, name: str) -> float | None:
-    return figures_of(results[cell])[name] if cell in results else None
 
 
 def _finish(

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from magnetite.record import Record
-from magnetite.reproduce.cells import TWO_MILLION, Cell, Request, caption, figures_of, provenance, train_missing
+from magnetite.reproduce.cells import TWO_MILLION, Cell, Request, caption, figure, provenance, train_missing
 from magnetite.reproduce.charts import line_chart, print_table
 
 LENGTHS = range(12, 17)
@@ -63,7 +63,7 @@ def reproduce_potentials(request: Request) -> None:
     record = Record("figure-q-sweep", request.seed)
     results = train_missing(potential_cells(), request)
     lines = {
-        str(length): [_figure(results, f"sorting-magnetic-q{q:g}", f"accuracy/{length}") for q in POTENTIALS]
+        str(length): [figure(results, f"sorting-magnetic-q{q:g}", f"accuracy/{length}") for q in POTENTIALS]
         for length in LENGTHS
     }
     ticks = [f"{q:g}" for q in POTENTIALS]
@@ -83,7 +83,7 @@ def _by_length(name: str, cells: Sequence[Cell], request: Request) -> None:
     panels: dict[str, dict[str, list[float | None]]] = {}
     for measure in ("accuracy", "f1", "auc"):
         rows = {
-            cell.name.removeprefix("sorting-"): [_figure(results, cell.name, f"{measure}/{n}") for n in LENGTHS]
+            cell.name.removeprefix("sorting-"): [figure(results, cell.name, f"{measure}/{n}") for n in LENGTHS]
             for cell in cells
         }
         panels[measure] = rows
@@ -92,10 +92,6 @@ def _by_length(name: str, cells: Sequence[Cell], request: Request) -> None:
         request.out / name, {key: panels[key] for key in ("accuracy", "f1")}, [str(n) for n in LENGTHS], "length"
     )
     _finish(record, request, {"lengths": list(LENGTHS), **panels, "cells": provenance(results)})
-
-
-def _figure(results: Mapping[str, Any], cell: str, name: str) -> float | None:
-    return figures_of(results[cell])[name] if cell in results else None
 
 
 def _finish(record: Record, request: Request, result: Mapping[str, Any]) -> None:

@@ -1,0 +1,105 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from magnetite.reproduce import TRAINED, cells, claims, playground, sorting
+from magnetite.reproduce.cells import Cell, Request, longest_trained, train_missing
+
+TINY = {
+    "task": {"train": 60, "valid": 12, "test": 8, "train_longest": 7, "valid_longest": 8},
+    "model": {"width": 32, "layers": 1},
+    "optim": {"batch": 20, "epochs": 0.34},
+}
+
+
+def fake(value: float, seen: int = 100) -> dict:
+    """A finished cell that measured one value everywhere."""
+    names = (
+        "f1",
+        "rmse",
+        "accuracy",
+        "precision",
+        "recall",
+        *(f"{name}/{n}" for name in ("accuracy", "f1", "auc") for n in range(12, 17)),
+    )
+    figures = {"valid": dict.fromkeys(names, value), "test": dict.fromkeys(names, value)}
+    details = {"hash": "", "best_step": 1, "seconds_of_training": 1.0, "graphs_per_second": 1.0, "parameters": 1}
+    result = {"figures": figures, "graphs_seen": seen, "config": {"optim": {"budget": 1.0}}, **details}
+    return {"commit": "", "device": "", "date": "", "seconds": 1.0, "seed": 0, "result": result}
+
+
+def keep(cell: Cell, request: Request, value: float, seen: int = 100) -> None:
+    path = cell.path(request)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(fake(value, seen)))
+
+
+def test_a_cell_is_trained_once(tmp_path, monkeypatch, capsys):
+    request = Request(tmp_path / "results", runs=tmp_path / "runs", device="cpu")
+    some = [Cell("first", "sorting", "none", TINY, "quick"), Cell("second", "sorting", "sinusoidal", TINY, "quick")]
+    found = train_missing(some[:1], request)
+    assert found["first"]["result"]["graphs_seen"] == 40
+    assert [path.name for path in request.cells.iterdir()] == [some[0].path(request).name]
+    monkeypatch.setattr(cells.session, "train", lambda *_: pytest.fail("it was there already"))
+    assert train_missing(some[:1], request) == found
+    capsys.readouterr()
+
+
+def test_only_chooses_cells_and_budgets_are_other_cells(tmp_path):
+    request = Request(tmp_path, only="magnetic-second")
+    assert [cell.name for cell in sorting.encoding_cells() if request.only in cell.name] == ["sorting-magnetic-second"]
+    cell = sorting.encoding_cells()[0]
+    assert cell.path(request) != cell.path(Request(tmp_path, budget=0.1))
+    assert cell.config(Request(tmp_path, budget=0.1)).optim.budget == 0.1
+    keep(cell, request, 0.5, seen=10)
+    keep(cell, Request(tmp_path, budget=0.1), 0.7, seen=20)
+    assert longest_trained(request.cells, cell.name)["result"]["graphs_seen"] == 20
+
+
+@pytest.mark.parametrize(
+    ("figure", "made"),
+    [
+        ("figure-sorting", sorting.encoding_cells),
+        ("figure-q-sweep", sorting.potential_cells),
+        ("figure-gnn", sorting.message_cells),
+        ("figure-playground", playground.playground_cells),
+        ("figure-walks", playground.walk_cells),
+        ("figure-quick", playground.quick_cells),
+    ],
+)
+def test_a_figure_of_what_is_there(tmp_path, figure, made, capsys):
+    request = Request(tmp_path)
+    every = made()
+    assert len({cell.name for cell in every}) == len(every)
+    assert len({cell.path(request) for cell in every}) == len(every)
+    for cell in every:
+        keep(cell, request, 0.5)
+    TRAINED[figure](request)
+    assert "0.5000" in capsys.readouterr().out
+    assert (tmp_path / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / f"{figure}.svg").exists()
+    assert len(json.loads((tmp_path / f"{figure}.json").read_text())["result"]["cells"]) == len(every)
+
+
+def judged(folder: Path, capsys) -> dict[str, str]:
+    claims.reproduce(Request(folder))
+    capsys.readouterr()
+    rows = json.loads((folder / "claims.json").read_text())["result"]["claims"]
+    return {number: row["verdict"] for number, row in rows.items()}
+
+
+def test_claims_are_judged_by_what_was_measured(tmp_path, capsys):
+    request = Request(tmp_path)
+    assert set(judged(tmp_path, capsys).values()) == {"not run"}
+    for cell in sorting.encoding_cells():
+        keep(cell, request, {"magnetic": 0.95, "walks": 0.93, "sinusoidal": 0.6, "laplacian": 0.4}[cell.encoding])
+    assert judged(tmp_path, capsys)["6"] == "holds"
+    keep(sorting.encoding_cells()[0], request, 0.5)
+    assert judged(tmp_path, capsys)["6"] == "does not hold (5 of 5)"
+    for cell in playground.playground_cells():
+        distance = "distance" in cell.changes["task"]["target"]
+        keep(cell, request, {"magnetic": 0.1}.get(cell.encoding, 0.4) if distance else 0.9)
+    verdicts = judged(tmp_path, capsys)
+    assert verdicts["1"].startswith("does not hold")  # equal on adjacency, unequal on undirected distance
+    assert verdicts["2"] == "holds"

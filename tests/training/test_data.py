@@ -1,0 +1,91 @@
+import torch
+
+import magnetite as mt
+from magnetite.buckets import shapes_for
+from magnetite.tasks import Playground, Sorting
+from magnetite.training.config import Data
+from magnetite.training.data import EvaluationData, Share, TrainingData
+
+TASK = Playground(target="reachability", train=50, per_size=4)
+ENCODINGS = {"eigenpairs": mt.MagneticLaplacian(k=3), "pairs": mt.RandomWalk(steps=1)}
+
+
+def batches(data: TrainingData, step: int, count: int) -> list[list[list[torch.Tensor]]]:
+    """The chunks of some steps, each as all of its tensors."""
+    shapes = data.shapes(epochs=2)
+    found = []
+    for block in data.blocks(step):
+        shapes = shapes_for(shapes, block.most)
+        for row in range(len(block)):
+            found.append([batch.tensors() for batch in block.chunks(row, shapes)])
+            if len(found) == count:
+                return found
+    raise AssertionError("blocks ended")
+
+
+def assert_same(first: list, second: list) -> None:
+    assert len(first) == len(second)
+    for one, two in zip(first, second, strict=True):
+        for chunk, other in zip(one, two, strict=True):
+            for tensor, twin in zip(chunk, other, strict=True):
+                assert torch.equal(tensor, twin)
+
+
+def make(mode: str, share: Share | None = None, pool: int = 16, task=TASK) -> TrainingData:
+    return TrainingData(task, ENCODINGS, Data(mode=mode, pool=pool, tokens=200), 8, 0, "cpu", share)
+
+
+def test_pools_hold_what_resident_data_hold():
+    resident, pooled = make("resident"), make("pooled")
+    assert (resident.mode, pooled.mode, resident.steps) == ("resident", "pooled", 6)
+    assert_same(batches(resident, 0, 14), batches(pooled, 0, 14))
+
+
+def test_any_step_can_be_the_first():
+    for mode in ("resident", "pooled", "fresh"):
+        whole = batches(make(mode), 0, 12)
+        for start in (1, 3, 7):
+            assert_same(whole[start:], batches(make(mode), start, 12 - start))
+
+
+def test_fresh_data_never_repeat():
+    blocks = make("fresh", task=Sorting(train=40)).blocks()
+    pools = [next(blocks).pool.examples.graphs for _ in range(12)]  # two epochs
+    networks = [tuple(graph.node_features["wires"].flatten().tolist()) for graphs in pools for graph in graphs]
+    assert len(set(networks)) == len(networks) > 150
+
+
+def test_processes_share_a_batch():
+    whole = make("resident")
+    shapes = whole.shapes(epochs=1)
+    block = next(whole.blocks())
+    parts = [make(mode, Share(process, 2)) for mode in ("resident", "pooled") for process in (0, 1)]
+    for part in parts:
+        mine = next(part.blocks())
+        assert mine.totals[0] == block.totals[0]
+        sizes = torch.cat([batch.sizes for batch in mine.chunks(0, part.shapes(1))])
+        everyone = torch.cat([batch.sizes for batch in block.chunks(0, shapes)])
+        assert sizes.tolist() == everyone[part.share.process :: 2].tolist()
+
+
+def test_totals_are_the_weights_of_a_batch():
+    data = make("resident")
+    block = next(data.blocks())
+    for step in range(len(block)):
+        pairs = 0
+        for batch in block.chunks(step, data.shapes(1)):
+            pairs += int((batch.sizes * (batch.sizes - 1)).sum())
+        assert float(block.totals[step]) == pairs
+
+
+def test_an_evaluation_sees_every_graph_whether_encodings_fit_or_not():
+    seen = []
+    for memory in (1.0, 0.0):
+        data = EvaluationData(TASK, "test", ENCODINGS, Data(memory=memory, tokens=300), "cpu")
+        found = list(data.batches())
+        seen.append(found)
+        assert sum(int(batch.graph_mask.sum()) for batch in found) == len(data) == 32
+    for first, second in zip(*seen, strict=True):
+        assert all(torch.equal(one, two) for one, two in zip(first.tensors(), second.tensors(), strict=True))
+    halves = [EvaluationData(TASK, "test", ENCODINGS, Data(tokens=300), "cpu", Share(process, 2)) for process in (0, 1)]
+    assert sum(int(batch.graph_mask.sum()) for half in halves for batch in half.batches()) == 32
