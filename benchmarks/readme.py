@@ -20,7 +20,7 @@ def result(name: str) -> dict[str, Any]:
 
 def rows() -> list[Row]:
     """What, against what, the figure, the command."""
-    return [*_correctness(), *_processor(), *_gpu(), *_large(), *_data()]
+    return [*_correctness(), *_processor(), *_gpu(), *_large(), *_data(), *_models()]
 
 
 def _correctness() -> list[Row]:
@@ -117,6 +117,22 @@ def _data() -> list[Row]:
             f"{playground['seconds']:.1f} s",
             "benchmarks/data.py",
         ),
+    ]
+
+
+def _models() -> list[Row]:
+    measured = result("benchmark-models")
+    figures = []
+    for rows_of_task in measured.values():
+        compiled = {row["side"]: row for row in rows_of_task if row["compiled"]}
+        figures.append(f"{compiled['magnetic']['graphs_per_second']:,.0f} ({compiled['magnetic']['of_bare']:.2f})")
+    return [
+        (
+            f"graphs/s forward + backward with magnetic encodings, H200, {' / '.join(measured)}",
+            "the bare transformer on random tensors",
+            f"{' / '.join(figures)} of its speed",
+            "benchmarks/models.py",
+        )
     ]
 
 

@@ -48,7 +48,6 @@ def test_empty_slots_are_empty(graphs):
     assert not batch.mask[:, -1].any()
     assert not batch.node_features["node"][~batch.mask].any()
     assert not batch.edge_features["edge"][~batch.edge_mask].any()
-    assert not batch.edges[:, ~batch.edge_mask].any()
     assert not batch.edge_weight[~batch.edge_mask].any()
     assert not batch.encoding("eigenpairs").vectors[~batch.mask].any()
 

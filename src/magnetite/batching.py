@@ -56,8 +56,9 @@ class PaddedEigenpairs:
 class Batch:
     """Graphs in slots, with masks that say which slots are filled.
 
-    `edges` hold rows of the flattened slots, `graph · n + node`, so that messages are one gather and one scatter. Empty
-    slots hold zeros. `encodings` are found by name, and so is everything else that was given to `pad` by name.
+    `edges` hold rows of the flattened slots, `graph · n + node`, so that messages are one gather and one scatter; those
+    that `edge_mask` leaves out point anywhere. Other empty slots hold zeros. `encodings` are found by name, and so is
+    everything else that was given to `pad` by name.
     """
 
     sizes: Int[Tensor, " b"]
@@ -187,10 +188,14 @@ class _Slots:
         return _gather(rows, self.edge_place, self.edge_mask).flatten(0, 1)
 
     def edges(self, edges: Int[Tensor, "2 edges"]) -> Int[Tensor, "2 m"]:
-        """Both ends of each edge as rows of the flattened slots; an empty slot points from row 0 to row 0."""
+        """Both ends of each edge as rows of the flattened slots. Empty slots point anywhere, each at another row.
+
+        If they all pointed at row 0, thousands of atomic additions of nothing would wait for each other on a GPU.
+        """
         first = torch.arange(self.ids.numel(), device=self.ids.device)[:, None, None] * self.node.numel()
-        local = _gather(edges.T.long(), self.edge_place, self.edge_mask)
-        return ((first + local) * self.edge_mask[..., None]).flatten(0, 1).T.contiguous()
+        rows = first + _gather(edges.T.long(), self.edge_place, self.edge_mask)
+        anywhere = torch.arange(self.edge_mask.numel(), device=self.ids.device) % self.node_mask.numel()
+        return torch.where(self.edge_mask.flatten(), rows.flatten(0, 1).T, anywhere)
 
     def pair_rows(
         self, pointer: Int[Tensor, " starts"], rows: Shaped[Tensor, "pairs ..."], empty: int | float

@@ -6,7 +6,7 @@ import torch
 import magnetite as mt
 from magnetite import nn
 from magnetite.batching import Batch
-from magnetite.nn.edges import ends, gathered
+from magnetite.nn.edges import gathered
 from tests.nn.zoo import WIDTH, generic_digraphs
 
 
@@ -17,7 +17,7 @@ def states_of(batch: Batch, *middle: int) -> torch.Tensor:
 def test_messages_are_summed_over_real_edges_only():
     graphs = generic_digraphs(0)
     batch = mt.pad(graphs)
-    ones = gathered(torch.ones(batch.edge_mask.numel(), 1), ends(batch)[1], batch).view(batch.mask.shape)
+    ones = gathered(torch.ones(batch.edge_mask.numel(), 1), batch.edges[1], batch).view(batch.mask.shape)
     into = torch.zeros(graphs.num_nodes).index_add(0, graphs.edge_index[1], torch.ones(graphs.num_edges))
     torch.testing.assert_close(ones[batch.mask], into)
     assert ones[~batch.mask].sum() == 0

@@ -64,15 +64,6 @@ def edge_feature(batch: Batch, name: str) -> Tensor:
     return batch.edge_features[name]
 
 
-def ends(batch: Batch) -> Int[Tensor, "2 m"]:
-    """Sources and targets as rows of the flattened slots; empty slots, whose messages are zero, point anywhere.
-
-    The batch has them all at row 0, where thousands of atomic additions of zero would wait for each other on a GPU.
-    """
-    anywhere = torch.arange(batch.edge_mask.numel(), device=batch.device) % batch.mask.numel()
-    return torch.where(batch.edge_mask, batch.edges, anywhere)
-
-
 def gathered(
     messages: Float[Tensor, "m *middle d"], at: Int[Tensor, " m"], batch: Batch
 ) -> Float[Tensor, "r *middle d"]:

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from magnetite.batching import Batch
-from magnetite.nn.edges import EdgeEmbedding, ends, gathered
+from magnetite.nn.edges import EdgeEmbedding, gathered
 from magnetite.nn.embeddings import Embedding
 from magnetite.nn.heads import Head
 from magnetite.nn.layers import activation_named
@@ -39,7 +39,7 @@ class EdgeNodeStep(torch.nn.Module):
 
     def forward(self, rows: Rows, edges: Messages | None, batch: Batch) -> tuple[NewRows, NewMessages]:
         """The states of nodes and edges after one step."""
-        source, target = ends(batch)
+        source, target = batch.edges
         seen = self.ends(rows)
         leaving, entering = seen.chunk(2, dim=-1) if self.directed else (seen, seen)
         messages = leaving[source] + entering[target]
@@ -63,7 +63,7 @@ class GCNStep(torch.nn.Module):
 
     def forward(self, rows: Rows, edges: Messages | None, batch: Batch) -> tuple[NewRows, Messages | None]:
         """The states of the nodes after one step; those of the edges stay."""
-        source, target = ends(batch)
+        source, target = batch.edges
         degree = (batch.degrees() + 1).view(-1, *[1] * (rows.ndim - 1))
         scale = (degree[source] * degree[target]).rsqrt()
         states = self.linear(rows)
