@@ -17,8 +17,9 @@ lint: $(VENV)/dev
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
-demo: $(VENV)/base
+demo: $(VENV)/train
 	$(BIN)/magnetite reproduce figure-examples --out demo
+	OMP_WAIT_POLICY=passive $(BIN)/magnetite reproduce figure-quick --out demo --runs demo/runs --device cpu
 
 docs: $(VENV)/docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build
@@ -37,7 +38,7 @@ $(VENV)/torch:
 	$(BIN)/pip install --quiet --disable-pip-version-check $(TORCH)
 	touch $@
 
-# An editable install with the extras named by the target: base, dev or docs.
+# An editable install with the extras named by the target: base, train, dev or docs.
 $(VENV)/base: $(VENV)/torch pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	touch $@
