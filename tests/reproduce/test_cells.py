@@ -103,3 +103,13 @@ def test_claims_are_judged_by_what_was_measured(tmp_path, capsys):
     verdicts = judged(tmp_path, capsys)
     assert verdicts["1"].startswith("does not hold")  # equal on adjacency, unequal on undirected distance
     assert verdicts["2"] == "holds"
+
+
+@pytest.mark.slow
+def test_direction_matters_within_minutes(tmp_path, capsys):
+    """The quick preset as it is: reachability in DAGs by magnetic eigenvectors, and by those that know no direction."""
+    TRAINED["figure-quick"](Request(tmp_path, runs=tmp_path / "runs", device="cpu"))
+    capsys.readouterr()
+    rows = json.loads((tmp_path / "figure-quick.json").read_text())["result"]["rows"]
+    assert rows["magnetic"][0] > 0.6
+    assert rows["laplacian"][0] < 0.2

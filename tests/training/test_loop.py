@@ -14,7 +14,8 @@ import pytest
 from magnetite.storage import DamagedFile
 from magnetite.training import session
 from magnetite.training.encodings import ENCODINGS
-from magnetite.training.loop import Interrupted, Trainer
+from magnetite.training.interruptions import Interrupted
+from magnetite.training.loop import Trainer
 from magnetite.training.presets import configuration
 from tests.training.conftest import tiny
 
@@ -53,13 +54,12 @@ def test_every_model_trains(trainer, tmp_path, model):
     assert run.position.step == 2
 
 
-def test_a_training_learns(trainer, tmp_path):
-    """Reachability in DAGs, a minute of the quick preset's settings at a fraction of its size."""
-    changes = {"task": {"train": 640, "per_size": 20}, "model": {"width": 32, "layers": 1}, "optim": {"epochs": 6}}
-    config = configuration("playground", "magnetic", "quick", {**changes, "run": {"log_every": 10}})
+def test_a_training_lowers_its_loss(trainer, tmp_path):
+    changes = {"task": {"train": 64, "per_size": 5}, "model": {"width": 32, "layers": 1}, "optim": {"epochs": 20}}
+    config = configuration("playground", "magnetic", "quick", {**changes, "run": {"log_every": 5}})
     trainer(config, tmp_path).run()
     losses = [line["loss"] for line in logged(tmp_path, "train")]
-    assert losses[-1] < 0.8 * losses[0]
+    assert losses[-1] < 0.9 * losses[0]
 
 
 @pytest.mark.parametrize("mode", ["resident", "fresh"])

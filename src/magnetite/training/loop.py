@@ -1,13 +1,9 @@
 """The training loop: steps without waiting for the device, evaluation, early stopping, checkpoints."""
 
 import math
-import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import torch
 from lightning.fabric import Fabric
@@ -15,43 +11,16 @@ from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.buckets import shapes_for
-from magnetite.nn import GraphModel, checkpoint
-from magnetite.tasks import Task
+from magnetite.nn import checkpoint
 from magnetite.training.capture import Captured
 from magnetite.training.checkpoints import Checkpoints, Position
 from magnetite.training.config import Config
 from magnetite.training.data import Block, EvaluationData, Share, TrainingData
+from magnetite.training.interruptions import Interrupted, interruptions
 from magnetite.training.log import Display, RunLog, time_left
 from magnetite.training.models import build_model
+from magnetite.training.objective import Objective, Sealed, compiled
 from magnetite.training.optim import AdaptiveClipping, adamw, learning_rate, set_learning_rate
-
-RECOMPILATIONS = 128
-"""Shapes that a compiled model may meet: those of chunks and evaluations, and some growth of each."""
-
-
-class Interrupted(KeyboardInterrupt):
-    """The user asked to stop; the state was saved."""
-
-
-class Objective(torch.nn.Module):
-    """Model and loss in one, so that they are compiled together."""
-
-    def __init__(self, model: GraphModel, task: Task):
-        super().__init__()
-        self.model, self.task = model, task
-
-    def forward(self, batch: "Batch | Sealed") -> tuple[Tensor, Tensor]:
-        """The sum of the losses of a batch, and the answers."""
-        batch = batch.batch if isinstance(batch, Sealed) else batch
-        outputs = self.model(batch)
-        return self.task.loss(outputs, batch), outputs.detach()
-
-
-class Sealed:
-    """A batch that Fabric passes on as it is: it would try to convert the fields of a frozen dataclass in place."""
-
-    def __init__(self, batch: Batch):
-        self.batch = batch
 
 
 class Trainer:
@@ -74,13 +43,14 @@ class Trainer:
         captured = alone and config.run.capture
         self.captured = Captured(self._add_gradients, parameters, self.losses) if captured else None
         self.logged_step: int | None = None
+        self.told = ""
 
     def _set_up(self) -> None:
         config, fabric = self.config, self.fabric
         self.objective = Objective(self.model, config.task).to(fabric.device)
         optim = config.optim
         optimizer = adamw(self.model.parameters(), (optim.betas[0], optim.betas[1]), optim.weight_decay, fabric.device)
-        self.forward, self.stepper = fabric.setup(_compiled(self.objective, config.run.compile), optimizer)
+        self.forward, self.stepper = fabric.setup(compiled(self.objective, config.run.compile), optimizer)
         self.optimizer = optimizer
         self.clip = AdaptiveClipping(self.model.parameters(), optim.clip)
 
@@ -104,7 +74,7 @@ class Trainer:
         self.every = max(1, round(config.run.evaluate_every * self.data.steps))
         main = self.fabric.is_global_zero
         self.log = RunLog(self.folder, self.position.step, enabled=main)
-        with Display(self.total, self.position.step, enabled=main) as self.display, _interruptions() as asked:
+        with Display(self.total, self.position.step, enabled=main) as self.display, interruptions() as asked:
             try:
                 self._train(asked)
             finally:
@@ -140,7 +110,7 @@ class Trainer:
             if self.logged_step is None:  # drawing and encoding the first block is no training
                 self.saved, self.logged, self.logged_step = *[time.perf_counter()] * 2, self.position.step
             self._block(block, asked)
-        self.checkpoints_save()
+        self.save()
 
     def _finished(self) -> bool:
         patience = self.config.run.patience
@@ -156,7 +126,8 @@ class Trainer:
             if self.position.step % self.every == 0 or self.position.step == self.total:
                 self._validate()
             if asked.is_set():
-                self.checkpoints_save()
+                self.save()
+                self.display.line(f"stopped at step {self.position.step:,} and saved: go on with --resume")
                 raise Interrupted
             if self._finished():
                 return
@@ -204,9 +175,9 @@ class Trainer:
         rate = learning_rate(step - 1, self.total, self.warmup, optim.lr)
         self.log.write("train", step, {"loss": loss, "lr": rate, "graphs_per_second": round(speed, 1)})
         self.display.advance(step, loss, speed)
-        self.told = f"loss {loss:.4f} · {speed:,.0f} graphs/s"
+        self.told = f"loss {loss:.4f} · {speed:,.0f} graphs/s · "
         if now - self.saved >= 60 * self.config.run.checkpoint_minutes:
-            self.checkpoints_save()
+            self.save()
 
     def _validate(self) -> None:
         task, position = self.config.task, self.position
@@ -219,16 +190,16 @@ class Trainer:
             position.best, position.best_step = value, position.step
             if self.fabric.is_global_zero:
                 self.checkpoints.save_best(self.model, position.step)
-            self.checkpoints_save()
+            self.save()
         left = position.seconds / max(1, position.step) * (self.total - position.step)
         self.display.line(
             f"step {position.step:,}/{self.total:,} (epoch {position.step / self.data.steps:.2f}) · "
-            f"{getattr(self, 'told', '')} · valid {task.selects} {value:.4f}{' (best)' if better else ''} · "
+            f"{self.told}valid {task.selects} {value:.4f}{' (best)' if better else ''} · "
             f"{time_left(left)} left"
         )
         self.logged = time.perf_counter()  # evaluation is no training
 
-    def checkpoints_save(self) -> None:
+    def save(self) -> None:
         """Save where the training stands, unless it stands on something that is no number."""
         self.saved = time.perf_counter()
         self.position.losses = tuple(self.losses.tolist())
@@ -248,40 +219,3 @@ class Trainer:
 
     def _sum(self, tensor: Tensor) -> Tensor:
         return self.fabric.all_reduce(tensor, reduce_op="sum") if self.share.processes > 1 else tensor  # type: ignore[return-value]
-
-
-def _compiled(objective: Objective, mode: str) -> Any:
-    if mode == "none":
-        return objective
-    torch._dynamo.config.recompile_limit = RECOMPILATIONS
-    if mode != "layers":
-        return torch.compile(objective, dynamic=mode == "dynamic")
-    parts = [part for child in objective.model.children() for part in _layers(child)]
-    for part in parts:
-        part.compile(dynamic=False)
-    return objective
-
-
-def _layers(module: torch.nn.Module) -> list[torch.nn.Module]:
-    return list(module) if isinstance(module, torch.nn.ModuleList) else [module]
-
-
-@contextmanager
-def _interruptions() -> Iterator[threading.Event]:
-    """Ctrl-C and a polite kill set a flag that is looked at between steps; a second one acts at once."""
-    asked = threading.Event()
-
-    def ask(number: int, frame: Any) -> None:  # noqa: ARG001
-        if asked.is_set():
-            raise KeyboardInterrupt
-        asked.set()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
