@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from magnetite.training.config import Config
+from magnetite.training.encodings import ENCODINGS
 from magnetite.training.presets import configuration
 
 TINY = {
@@ -21,7 +22,7 @@ TINY = {
 
 
 def tiny(encoding: str = "magnetic", *overrides: str) -> Config:
-    changes = {**TINY, "encoding": {"k": 4} if encoding in ("magnetic", "laplacian", "svd", "spe") else {}}
+    changes = {**TINY, "encoding": {"k": 4} if hasattr(ENCODINGS[encoding], "k") else {}}
     return configuration("sorting", encoding, "quick", changes, overrides)
 
 

@@ -4,7 +4,8 @@ import magnetite as mt
 from magnetite.buckets import shapes_for
 from magnetite.tasks import Playground, Sorting
 from magnetite.training.config import Data
-from magnetite.training.data import EvaluationData, Share, TrainingData
+from magnetite.training.data import EvaluationData, TrainingData
+from magnetite.training.pools import Share
 
 TASK = Playground(target="reachability", train=50, per_size=4)
 ENCODINGS = {"eigenpairs": mt.MagneticLaplacian(k=3), "pairs": mt.RandomWalk(steps=1)}

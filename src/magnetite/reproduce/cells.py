@@ -91,7 +91,7 @@ def figures_of(content: Mapping[str, Any]) -> dict[str, float]:
 
 def figure(results: Mapping[str, Mapping[str, Any]], cell: str, name: str) -> float | None:
     """A figure of a cell, None where it was not trained."""
-    return figures_of(results[cell])[name] if cell in results else None
+    return figures_of(results[cell]).get(name) if cell in results else None
 
 
 def caption(results: Mapping[str, Mapping[str, Any]]) -> str:

@@ -41,9 +41,10 @@ class Results:
     def cell(self, name: str, figure: str) -> float:
         """A figure of the cell's result that saw the most graphs."""
         content = longest_trained(self.folder / "cells", name)
-        if content is None:
+        figures = {} if content is None else figures_of(content)
+        if figure not in figures:
             raise NotRun(name)
-        return figures_of(content)[figure]
+        return figures[figure]
 
     def playground(self, model: str, target: str, kind: str) -> float:
         """F1 or RMSE of a cell of the playground."""

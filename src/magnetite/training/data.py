@@ -3,83 +3,23 @@
 The batches of an epoch are a function of seed and epoch alone, whether encodings are kept or computed pool by pool.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
 
-from magnetite.batching import MULTIPLE, Batch, Shape, pad
-from magnetite.buckets import Counts, Profile, Rows, batch_rows, chunk_shapes, epoch_order, evaluation_batches, profile
-from magnetite.packed import Packed
+from magnetite.batching import MULTIPLE, Batch, Shape
+from magnetite.buckets import Counts, Rows, batch_rows, chunk_shapes, epoch_order, evaluation_batches, profile
 from magnetite.tasks import Examples, Task, draw
 from magnetite.training.config import Data
-
-Encodings = Mapping[str, Callable[[Any], Packed]]
+from magnetite.training.pools import Block, Encodings, Pool, Share
 
 FIRST_POOLS = 4
 """Pools of fresh data whose sizes decide the shapes of the chunks; a later one may make them grow."""
 
 SAMPLE = 256
 """Graphs that are encoded to learn how much memory all of them would take."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """Which of several processes this is; each takes every `processes`-th graph of a chunk."""
-
-    process: int = 0
-    processes: int = 1
-
-
-@dataclass(frozen=True)
-class Pool:
-    """Examples on the device with their encodings, of which batches are gathered."""
-
-    examples: Examples
-    parts: Mapping[str, Packed]
-
-    @classmethod
-    def encode(cls, examples: Examples, encodings: Encodings) -> "Pool":
-        """Compute every encoding of the examples, on their device."""
-        parts: dict[str, Packed] = {name: encoding(examples.graphs) for name, encoding in encodings.items()}
-        if examples.targets is not None:
-            parts["targets"] = examples.targets
-        return cls(examples, parts)
-
-    def batch(self, ids: Int[Tensor, " chosen"], shape: Shape) -> Batch:
-        """Some of the examples in slots."""
-        return pad(self.examples.graphs, device=None, ids=ids, shape=shape, **self.parts)
-
-    @property
-    def bytes(self) -> int:
-        """Memory of all tensors."""
-        held = [*self.parts.values(), self.examples.graphs]
-        return sum(tensor.nbytes for part in held for tensor in part.tensors().values())
-
-
-@dataclass(frozen=True)
-class Block:
-    """Steps that follow each other and share a pool: one row a step, sorted by size, to be cut into chunks."""
-
-    pool: Pool
-    rows: Int[Tensor, "steps mine"]
-    totals: Float[Tensor, " steps"]
-    most: Profile
-
-    def __len__(self) -> int:
-        return self.rows.shape[0]
-
-    def chunks(self, step: int, shapes: tuple[Shape, ...]) -> Iterator[Batch]:
-        """The batches of one step, of this process's part of these shapes."""
-        whole = sum(shape.graphs for shape in shapes)
-        parts = [shape.graphs * self.rows.shape[1] // whole for shape in shapes]
-        for ids, shape in zip(self.rows[step].split(parts), shapes, strict=True):
-            yield self.pool.batch(ids, Shape(ids.numel(), shape.nodes, shape.edges))
 
 
 class TrainingData:

@@ -126,6 +126,19 @@ class RelativeWalks(Walks):
 
 
 @dataclass(frozen=True)
+class MagneticAndWalks(Magnetic):
+    """Magnetic eigenvectors for the nodes, and random walks added to the logits of attention."""
+
+    steps: int = 3
+    restart: float = 0.05
+
+    def encoder(self, room: Room) -> PositionEncoder:
+        """Both encoders."""
+        walks = nn.RelativeWalkEncoder(room.heads, room.layers, RandomWalk(self.steps, self.restart or None))
+        return nn.Combined([super().encoder(room), walks])
+
+
+@dataclass(frozen=True)
 class SingularVectors(EncodingChoice):
     """Singular vectors of the adjacency matrix, `k` of each side."""
 
@@ -189,6 +202,7 @@ ENCODINGS: dict[str, type[EncodingChoice]] = {
     "laplacian": Combinatorial,
     "walks": Walks,
     "relative-walks": RelativeWalks,
+    "magnetic+walks": MagneticAndWalks,
     "svd": SingularVectors,
     "sinusoidal": Sinusoids,
     "spe": StablePositions,

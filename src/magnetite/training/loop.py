@@ -15,12 +15,13 @@ from magnetite.nn import checkpoint
 from magnetite.training.capture import Captured
 from magnetite.training.checkpoints import Checkpoints, Position
 from magnetite.training.config import Config
-from magnetite.training.data import Block, EvaluationData, Share, TrainingData
+from magnetite.training.data import EvaluationData, TrainingData
 from magnetite.training.interruptions import Interrupted, interruptions
 from magnetite.training.log import Display, RunLog, time_left
 from magnetite.training.models import build_model
 from magnetite.training.objective import Objective, Sealed, compiled
 from magnetite.training.optim import AdaptiveClipping, adamw, learning_rate, set_learning_rate
+from magnetite.training.pools import Block, Share
 
 
 class Trainer:
@@ -89,7 +90,7 @@ class Trainer:
 
     @torch.no_grad()
     def evaluate(self, data: EvaluationData) -> dict[str, float]:
-        """Loss and metrics of a split."""
+        """Loss and metrics of a split; what is undefined, such as the AUC of one class, is left out."""
         metric = self.config.task.metric(self.fabric.device)
         total = torch.zeros((), dtype=torch.float64, device=self.fabric.device)
         self.objective.eval()
@@ -101,7 +102,8 @@ class Trainer:
             total += loss
         self.objective.train()
         metric.state = self._sum(metric.state)
-        return {**metric.compute(), "loss": float(self._sum(total)) / data.weight}
+        figures = {**metric.compute(), "loss": float(self._sum(total)) / data.weight}
+        return {name: value for name, value in figures.items() if not math.isnan(value)}  # JSON knows no such number
 
     def _train(self, asked: threading.Event) -> None:
         blocks = self.data.blocks(self.position.step)
