@@ -102,7 +102,7 @@ def caption(results: Mapping[str, Mapping[str, Any]]) -> str:
         return "nothing trained yet"
     span = f"{seen[0]:,}" if len(seen) == 1 else f"{seen[0]:,} to {seen[-1]:,}"
     shares = ", ".join(f"{budget:g}" for budget in budgets)
-    return f"{span} graphs seen (budget {shares} of the paper's training)"
+    return f"{span} graphs seen (budget {shares} of the preset's training)"
 
 
 def provenance(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
