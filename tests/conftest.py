@@ -1,7 +1,10 @@
 """What all tests share: hypothesis settings and random odd digraphs."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
+import torch
 from hypothesis import settings
 
 import magnetite as mt
@@ -65,3 +68,12 @@ def odd() -> mt.Digraphs:
 def odd_weighted() -> mt.Digraphs:
     """Two hundred odd graphs with weights."""
     return odd_digraphs(seed=2, count=200, weighted=True)
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """For models that are too small for several threads, which would only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -6,6 +6,8 @@ import pytest
 from magnetite.reproduce import TRAINED, cells, claims, playground, sorting
 from magnetite.reproduce.cells import Cell, Request, longest_trained, train_missing
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 TINY = {
     "task": {"train": 60, "valid": 12, "test": 8, "train_longest": 7, "valid_longest": 8},
     "model": {"width": 32, "layers": 1},
@@ -13,7 +15,7 @@ TINY = {
 }
 
 
-def fake(value: float, seen: int = 100) -> dict:
+def fake(config: dict, value: float, seen: int = 100) -> dict:
     """A finished cell that measured one value everywhere."""
     names = (
         "f1",
@@ -25,14 +27,14 @@ def fake(value: float, seen: int = 100) -> dict:
     )
     figures = {"valid": dict.fromkeys(names, value), "test": dict.fromkeys(names, value)}
     details = {"hash": "", "best_step": 1, "seconds_of_training": 1.0, "graphs_per_second": 1.0, "parameters": 1}
-    result = {"figures": figures, "graphs_seen": seen, "config": {"optim": {"budget": 1.0}}, **details}
+    result = {"figures": figures, "graphs_seen": seen, "config": config, **details}
     return {"commit": "", "device": "", "date": "", "seconds": 1.0, "seed": 0, "result": result}
 
 
 def keep(cell: Cell, request: Request, value: float, seen: int = 100) -> None:
     path = cell.path(request)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(fake(value, seen)))
+    path.write_text(json.dumps(fake(cell.config(request).to_dict(), value, seen)))
 
 
 def test_a_cell_is_trained_once(tmp_path, monkeypatch, capsys):
@@ -55,6 +57,18 @@ def test_only_chooses_cells_and_budgets_are_other_cells(tmp_path):
     keep(cell, request, 0.5, seen=10)
     keep(cell, Request(tmp_path, budget=0.1), 0.7, seen=20)
     assert longest_trained(request.cells, cell.name)["result"]["graphs_seen"] == 20
+
+
+def test_options_that_came_later_do_not_void_a_result(tmp_path):
+    cell, request = sorting.encoding_cells()[0], Request(tmp_path)
+    keep(cell, request, 0.5)
+    content = json.loads(cell.path(request).read_text())
+    del content["result"]["config"]["encoding"]["scaling"]
+    cell.path(request).rename(request.cells / f"{cell.name}-0123456789ab.json").write_text(json.dumps(content))
+    assert cell.kept(request) == content
+    content["result"]["config"]["encoding"]["colour"] = "red"
+    (request.cells / f"{cell.name}-0123456789ab.json").write_text(json.dumps(content))
+    assert cell.kept(request) is None
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import warnings
 from pathlib import Path
 
 import pytest
-import torch
 
 from magnetite.training.config import Config
 from magnetite.training.encodings import ENCODINGS
@@ -24,15 +23,6 @@ TINY = {
 def tiny(encoding: str = "magnetic", *overrides: str) -> Config:
     changes = {**TINY, "encoding": {"k": 4} if hasattr(ENCODINGS[encoding], "k") else {}}
     return configuration("sorting", encoding, "quick", changes, overrides)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """These models are too small for several threads, which would only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

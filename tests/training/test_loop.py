@@ -19,6 +19,8 @@ from magnetite.training.loop import Trainer
 from magnetite.training.presets import configuration
 from tests.training.conftest import tiny
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 
 def logged(folder: Path, kind: str) -> list[dict]:
     lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]

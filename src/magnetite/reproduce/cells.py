@@ -56,8 +56,16 @@ class Cell:
         return configuration(self.task, self.encoding, self.preset, changes)
 
     def path(self, request: Request) -> Path:
-        """Where its result is kept: the same name for the same configuration."""
+        """Where its result is kept."""
         return request.cells / f"{self.name}-{self.config(request).hash}.json"
+
+    def kept(self, request: Request) -> dict[str, Any] | None:
+        """The result of the same configuration, if there is one.
+
+        Its file says what was trained, not its name: an option that was added since has its default.
+        """
+        wanted = self.config(request).hash
+        return next((content for content in _results(request.cells, self.name) if _hash(content) == wanted), None)
 
 
 def train_missing(cells: Sequence[Cell], request: Request) -> dict[str, dict[str, Any]]:
@@ -70,17 +78,16 @@ def train_missing(cells: Sequence[Cell], request: Request) -> dict[str, dict[str
     if not chosen:
         raise ValueError(f"--only {request.only!r} fits no cell: choose a part of {', '.join(c.name for c in cells)}")
     for number, cell in enumerate(chosen, start=1):
-        if cell.path(request).exists():
+        if cell.kept(request) is not None:
             continue
         console.print(f"{number}/{len(chosen)} {cell.name}, {request.budget * cell.share:g} of the training")
         _train(cell, request)
-    return {cell.name: _read(cell.path(request)) for cell in cells if cell.path(request).exists()}
+    return {cell.name: content for cell in cells if (content := cell.kept(request)) is not None}
 
 
 def longest_trained(folder: Path, name: str) -> dict[str, Any] | None:
     """Of all results that are kept for a cell, whatever their budget, the one that saw the most graphs."""
-    found = [_read(path) for path in folder.glob(f"{name}-????????????.json")]
-    return max(found, key=lambda content: content["result"]["graphs_seen"], default=None)
+    return max(_results(folder, name), key=lambda content: content["result"]["graphs_seen"], default=None)
 
 
 def figures_of(content: Mapping[str, Any]) -> dict[str, float]:
@@ -130,5 +137,12 @@ def _train(cell: Cell, request: Request) -> None:
         torch.cuda.empty_cache()
 
 
-def _read(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text(encoding="utf-8"))
+def _results(folder: Path, name: str) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob(f"{name}-????????????.json"))]
+
+
+def _hash(content: Mapping[str, Any]) -> str | None:
+    try:
+        return Config.from_dict(content["result"]["config"]).hash
+    except ValueError:  # an option that was there then is gone
+        return None

@@ -140,7 +140,8 @@ class Config:
     def hash(self) -> str:
         """Twelve letters that stand for everything that decides the result; how it is watched does not."""
         tables = self.to_dict()
-        kept = {**tables, "run": {name: tables["run"][name] for name in ("seed", "precision")}}
+        deciding = ("seed", "precision", "evaluate_every", "patience")
+        kept = {**tables, "run": {name: tables["run"][name] for name in deciding}}
         kept["data"] = {"fresh": self.data.mode == "fresh"}
         return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:12]
 
