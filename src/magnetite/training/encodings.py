@@ -194,6 +194,13 @@ class StablePositions(EncodingChoice):
         )
 
 
+@dataclass(frozen=True)
+class MultiPotential(StablePositions):
+    """SPE over several potentials: from all of them together, the lengths of walks can be read."""
+
+    potentials: int = 5
+
+
 SIGNS = {"none": None, "mlp": nn.SignMLP, "gnn": nn.SignGNN}
 """What makes a MagLapNet independent of signs."""
 
@@ -206,6 +213,7 @@ ENCODINGS: dict[str, type[EncodingChoice]] = {
     "svd": SingularVectors,
     "sinusoidal": Sinusoids,
     "spe": StablePositions,
+    "multi-q": MultiPotential,
     "none": NoEncoding,
 }
 """The encodings by the names that the command line uses."""
