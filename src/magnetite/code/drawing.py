@@ -15,7 +15,6 @@ COLOURS = {
     "LAST_WRITE": "#188038",
     "CALCULATED_FROM": "#e37400",
     "CALLS": "#a142f4",
-    "AST": "#5f6368",
     "NEXT_TOKEN": "#d93025",
 }
 """The colour of each edge type that is drawn; edges that only turn another one round are left out."""
@@ -45,7 +44,7 @@ LAYOUTS: dict[str, Callable[[Sequence[Pair], Sequence[Point]], Layout]] = {"auto
 """Who places the nodes: graphviz where it is installed, or always this library."""
 
 
-def svg(graphs: CodeGraph | Sequence[CodeGraph], layout: str = "auto") -> str:
+def to_svg(graphs: CodeGraph | Sequence[CodeGraph], layout: str = "auto") -> str:
     """One graph, or several side by side, as an SVG image with a title each and one legend."""
     graphs = [graphs] if isinstance(graphs, CodeGraph) else graphs
     if layout not in LAYOUTS:
@@ -66,14 +65,14 @@ def _panel(graph: CodeGraph, layout: str) -> Panel:
     edges = [edge for edge in graph.edges if edge.type in COLOURS]
     places = LAYOUTS[layout]([(edge.source, edge.target) for edge in edges], sizes)
     named = len(labels) <= EDGE_NAMES_UP_TO
-    shapes = [_text(0, 0, f"{graph.kind}: {graph.name or ''}", 'font-weight="bold"')]
-    shapes += [_arrow(edge, sizes, route, named) for edge, route in zip(edges, places.edges, strict=True)]
+    shapes = [_arrow(edge, sizes, route, named) for edge, route in zip(edges, places.edges, strict=True)]
     shapes += [
         _box(node, lines, place, size, graph.lines[node])
         for node, (lines, place, size) in enumerate(zip(labels, places.nodes, sizes, strict=True))
     ]
-    title_width = LETTER * (len(graph.kind) + len(graph.name or "") + 2)
-    return Panel(_moved(0, LINE, "\n".join(shapes)), max(places.width, title_width), places.height + 2 * LINE)
+    title = f"{graph.kind}: {graph.name}"
+    body = _text(0, LINE, title, 'font-weight="bold"') + _moved(0, 2 * LINE, "\n".join(shapes))
+    return Panel(body, max(places.width, LETTER * len(title)), places.height + 2 * LINE)
 
 
 def _label(kind: str, attribute: str | None) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Where the nodes of a directed graph go on paper: in layers, so that edges point down and cross little.
 
-Sugiyama's four steps: turn the back edges round, give each node the length of the longest path to it as its layer, order each
-layer by the mean place of the neighbours, move nodes towards their neighbours as far as the order allows.
+Sugiyama's four steps: turn the back edges round, give each node the length of the longest path to it as its layer,
+order each layer by the mean place of the neighbours, move nodes towards their neighbours as far as the order allows.
 """
 
 from bisect import bisect_right, insort
@@ -50,7 +50,7 @@ def layered(edges: Sequence[Pair], sizes: Sequence[Point]) -> Layout:
     ((47.0, 10.0), (20.0, 64.0), (74.0, 64.0))
     """
     closing = back_edges(len(sizes), edges)
-    forward = [pair[::-1] if closes else pair for pair, closes in zip(edges, closing, strict=True)]
+    forward = [(v, u) if closes else (u, v) for (u, v), closes in zip(edges, closing, strict=True)]
     layers = longest_path_layers(len(sizes), forward)
     chains = _with_bends(forward, layers)
     columns = _columns(chains, layers)
@@ -97,7 +97,7 @@ def back_edges(size: int, edges: Sequence[Pair]) -> list[bool]:
 
 
 def longest_path_layers(size: int, edges: Sequence[Pair]) -> list[int]:
-    """The layer of each node of an acyclic graph (loops at a node apart): the length of the longest path that ends there.
+    """The layer of each node of a graph without cycles, loops apart: the length of the longest path that ends there.
 
     >>> longest_path_layers(4, [(0, 1), (1, 2), (0, 2)])
     [0, 1, 2, 0]
@@ -203,7 +203,7 @@ def _all_crossings(columns: Columns) -> int:
 
 
 def _across(columns: Columns, widths: list[float]) -> list[float]:
-    """The horizontal centres: nodes of a layer keep their order and distance, and come close to their neighbours' mean."""
+    """The horizontal centres: nodes of a layer keep order and distance, and come close to their neighbours' mean."""
     centres = [0.0] * len(widths)
     offsets = [_offsets(row, widths) for row in columns.layers]
     for row, offset in zip(columns.layers, offsets, strict=True):

@@ -27,7 +27,7 @@ class Orders:
 
     @cached_property
     def count(self) -> int:
-        """How many orders there are: exact, by parts in a row, parts side by side, and down-sets for what is neither."""
+        """How many orders there are, exactly."""
         return _count(self.before)
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
@@ -85,7 +85,7 @@ class Orders:
 
 
 def _count(before: Sequence[int]) -> int:
-    """Parts in a row multiply; parts side by side also mix, in a binomial coefficient; the rest goes through down-sets."""
+    """Parts in a row multiply, parts side by side also mix (a binomial), what is neither goes through down-sets."""
     above = _ancestors(before)
     linked = _comparable(above)
     total, parts = 1, [(1 << len(before)) - 1]
@@ -161,6 +161,6 @@ def _count_by_down_sets(nodes: Sequence[int], above: Sequence[int]) -> int:
         return count_topological_sorts(Digraphs.from_edges([sources, targets], len(nodes)), MAX_STATES)
     except TooManyStates as error:
         raise ValueError(
-            f"{len(nodes)} entangled statements have too many orders to count exactly (more than {MAX_STATES:,} states): "
-            "list some with a limit, or draw them with sample"
+            f"{len(nodes)} entangled statements have too many orders to count exactly: "
+            "list some of them with a limit, or draw them with sample"
         ) from error
