@@ -36,8 +36,8 @@ def _dot(edges: Sequence[Pair], sizes: Sequence[Point]) -> str:
 
 def _read(plain: str, edges: Sequence[Pair], size: int) -> Layout:
     """Graphviz's plain format: inches, the y axis points up, an edge is a row of Bézier points."""
-    rows = [line.split() for line in plain.splitlines()]
-    width, height = (float(number) for number in next(row for row in rows if row[0] == "graph")[2:4])
+    rows = [line.split() for line in plain.splitlines() if line.strip()]
+    width, height = (float(number) for number in rows[0][2:4])
 
     def points(numbers: list[str]) -> tuple[Point, ...]:
         values = [float(number) for number in numbers]

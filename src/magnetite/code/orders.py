@@ -25,6 +25,11 @@ class Orders:
 
     before: tuple[int, ...]
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether there is one order only: each thing must stay before the next."""
+        return all(needed >> place & 1 for place, needed in enumerate(self.before[1:]))
+
     @cached_property
     def count(self) -> int:
         """How many orders there are, exactly."""
