@@ -6,7 +6,7 @@
 Eigenpairs(1 graphs, k=2, torch.complex64)
 """
 
-from magnetite import sorting
+from magnetite import code, sorting
 from magnetite.encodings import (
     SVD,
     Depth,
@@ -38,6 +38,7 @@ __all__ = [
     "SparseRandomWalk",
     "__version__",
     "cached",
+    "code",
     "fourier",
     "graph_filter",
     "inverse_fourier",
