@@ -1,4 +1,4 @@
-"""The command line: `magnetite encode`, `magnetite data`, `magnetite reproduce`, `magnetite bench`."""
+"""The command line: `magnetite encode`, `data`, `graph`, `reproduce` and `bench`."""
 
 import sys
 from collections.abc import Callable
@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from magnetite.code.command import graph
 from magnetite.encodings import SVD, Depth, Eigenpairs, Laplacian, MagneticLaplacian, RandomWalk, Sinusoidal
 from magnetite.encodings.cache import Encoding, cached, shards
 from magnetite.files import check_output, read_graphs, write_encoding
@@ -92,6 +93,7 @@ def encode(
 
 
 app.command(epilog="Example: magnetite data sorting --split train --out sorting-networks")(data)
+app.command(epilog="Example: magnetite graph file.py::function --kind dataflow --out graph.svg")(graph)
 
 
 @app.command(epilog="Example: magnetite reproduce figure-examples")

@@ -32,6 +32,8 @@ def test_magnetite_reads_what_it_writes(tmp_path, ending):
 def test_any_attribute_can_be_written_and_read(attribute):
     assert json.loads(to_json(small(attribute)))["nodes"][1]["attribute"] == attribute
     read = nx.read_graphml(io.BytesIO(to_graphml(small(attribute)).encode()))
-    expected = attribute if attribute.isprintable() else attribute.encode("unicode_escape").decode().replace("\\n", "\n")
+    expected = (
+        attribute if attribute.isprintable() else attribute.encode("unicode_escape").decode().replace("\\n", "\n")
+    )
     assert read.nodes["1"].get("attribute", "") == expected
     assert "attribute" not in read.nodes["2"]

@@ -5,7 +5,21 @@
 CodeGraph(f, dataflow, 12 nodes, 14 edges)
 """
 
+from magnetite.code.commuting import COMMUTATIVE
 from magnetite.code.functions import build, build_all, build_files
 from magnetite.code.graph import CodeGraph, Edge
+from magnetite.code.rename import random_names, rename
+from magnetite.code.reorderings import Reorderings, reorderings
 
-__all__ = ["CodeGraph", "Edge", "build", "build_all", "build_files"]
+__all__ = [
+    "COMMUTATIVE",
+    "CodeGraph",
+    "Edge",
+    "Reorderings",
+    "build",
+    "build_all",
+    "build_files",
+    "random_names",
+    "rename",
+    "reorderings",
+]

@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 BINDS, WRITES, LOOKS, SEQUENCE = 1, 2, 4, 8
 """What must be known of an expression before its neighbour may go first: it binds a name or hands control over; it
-changes an object; it looks into objects (all but constants, names, operators); it evidently is a string, list or tuple."""
+changes an object; it looks into objects (all but constants, names, operators); it evidently is a string or a list."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import keyword
 import random
 from collections.abc import Iterator, Mapping
 
+from magnetite.code.functions import parse_function
 from magnetite.code.names import FunctionNode, Names, parameters
 from magnetite.code.scopes import Variable, resolve
 
@@ -17,9 +18,9 @@ KEPT = frozenset({"self", "cls"})
 def rename(source: str, names: Mapping[str, str], name: str | None = None) -> str:
     """Rename variables of one function: of the only one in the source, or of the one with this (qualified) name.
 
-    Every variable that the function, or a function inside it, calls by an old name gets the new one: parameters, locals,
-    loop and comprehension variables, imports. Globals, attributes and members of classes keep theirs. Keyword arguments
-    follow the parameters of the function and those inside it. Comments and layout are not kept.
+    Every variable that the function, or a function inside it, calls by an old name gets the new one: parameters,
+    locals, variables of loops and comprehensions, imports. Globals, attributes and members of classes keep theirs.
+    Keyword arguments follow the parameters of the function and those inside it. Comments and layout are not kept.
 
     >>> print(rename("def f(xs):\\n    return [x.n for x in xs]", {"x": "item", "xs": "items"}))
     def f(items):
@@ -40,7 +41,7 @@ def random_names(source: str, seed: int, name: str | None = None) -> dict[str, s
     """New names for all variables of a function, drawn at random, for `rename`; `self` and `cls` stay.
 
     >>> random_names("def f(self, a, b): return a + b", seed=0)
-    {'a': 'v2', 'b': 'v1'}
+    {'a': 'v6', 'b': 'v8'}
     """
     found = Names.of(parse_function(source, name)[1])
     taken = {occurrence.variable.name for occurrence in found.occurrences}

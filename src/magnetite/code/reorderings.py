@@ -1,9 +1,9 @@
 """Other ways to write a function: the same meaning, another text. Counted exactly, listed lazily, drawn at random.
 
-Independent statements change places, and so do the operands of commutative operators, keyword arguments, the elements of a
-set and the names of an import. What may be assumed to keep the meaning is what the data-flow graph assumes: functions that
-are not members have no side effects (so prints may come in another order), operators commute as they do on numbers, and it
-does not matter which of two independent statements raises. Stricter than the graph, because a rewrite must run:
+Independent statements change places, and so do the operands of commutative operators, keyword arguments, the elements
+of a set and the names of an import. What is assumed to keep the meaning is what the data-flow graph assumes: functions
+that are not members have no side effects (so prints may come in another order), operators commute as they do on
+numbers, and it does not matter which of two independent statements raises. Stricter than the graph, to be run:
 
 - statements that an `except` or `finally` guards keep their order, since it decides what has happened when one raises;
 - so do the statements of a class, whose order dataclasses and enumerations read;
@@ -23,6 +23,7 @@ from math import prod
 
 from magnetite.code.commuting import COMMUTATIVE, SYMBOLS, Places, places
 from magnetite.code.dependencies import Block, blocks
+from magnetite.code.functions import parse_function
 from magnetite.code.orders import Orders
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -88,7 +89,12 @@ class Reorderings:
     def _text(self, choice: Sequence[Sequence[int]]) -> str:
         for spot, order in zip(self.places, choice, strict=True):
             spot.put(order)
-        return ast.unparse(self.tree)
+        try:
+            return ast.unparse(self.tree)
+        except RecursionError as error:
+            raise ValueError(
+                "the source is nested too deep to be written anew: split its longest expressions"
+            ) from error
 
 
 def reorderings(
@@ -164,7 +170,7 @@ def _fixed_lists(function: ast.AST) -> set[tuple[int, str]]:
 
 def _order_shows(node: ast.AST, field: str) -> bool:
     if isinstance(node, ast.Try | ast.TryStar):
-        return field != "finalbody" and bool(node.finalbody) or field == "body" and bool(node.handlers)
+        return (field != "finalbody" and bool(node.finalbody)) or (field == "body" and bool(node.handlers))
     return isinstance(node, ast.ClassDef)
 
 
