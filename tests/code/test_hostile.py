@@ -242,6 +242,18 @@ EQUAL = {
     "a loop's variable and another of that name": swapped(
         "y = {p: 1 for p in xs}", "z = p * 2", before="p = a", after="return y, z"
     ),
+    "a new list beside one whose elements a loop shares with it": swapped(
+        "p.append((k, v))",
+        "q = []",
+        before="p = []",
+        after="print(v.n(a))\nfor k, v in p:\n    pass\nfor k, v in q:\n    pass",
+    ),
+    "a new list beside a store of what a loop takes from it": swapped(
+        "g[a.n] = a", "p = []", after="for a in p:\n    delattr(self, a.n)"
+    ),
+    "a new function beside a store to what a loop takes from both": swapped(
+        "g.text = a", "def p():\n    pass", after="for v in (g, p.inner):\n    pass"
+    ),
     "looking twice": swapped("y = len(xs)", "z = max(xs)", after="return y, z"),
     "reading attributes": swapped("y = self.p", "z = self.p.q", after="return y, z"),
 }

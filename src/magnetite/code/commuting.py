@@ -26,6 +26,9 @@ SYMBOLS: dict[type[ast.AST], str] = {
 COMMUTATIVE = frozenset(SYMBOLS.values()) - {"and", "or"}
 """Operators whose operands are swapped unless asked otherwise: `and` and `or` guard what stands to their right."""
 
+NAMES_OF_OBJECTS = frozenset({"__doc__", "__file__", "__module__", "__name__", "__qualname__"})
+"""Attributes that hold strings."""
+
 T = TypeVar("T")
 
 BINDS, WRITES, LOOKS, SEQUENCE = 1, 2, 4, 8
@@ -61,7 +64,10 @@ def places(
 
     `functions` are the names of nested functions, whose calls may write.
     """
-    traits = _traits(nodes, functions)
+    traits = _traits(nodes, functions, frozenset())
+    joined = _assigned_sequences(nodes, traits)
+    if joined:
+        traits = _traits(nodes, functions, joined)
     for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [alias.asname or alias.name.split(".")[0] for alias in node.names]
@@ -100,14 +106,31 @@ def _exchangeable(one: int, two: int) -> bool:
     return not (one & WRITES and two & (WRITES | LOOKS)) and not (two & WRITES and one & LOOKS)
 
 
-def _traits(nodes: Sequence[ast.AST], functions: Collection[str]) -> dict[int, int]:
-    """The traits of every node; children come after their parents in `nodes`, so it is read from its end."""
+def _assigned_sequences(nodes: Sequence[ast.AST], traits: Mapping[int, int]) -> frozenset[str]:
+    """Names that are evidently given a string, list or tuple somewhere."""
+    found = set()
+    for node in nodes:
+        match node:
+            case ast.Assign(targets, value) if traits[id(value)] & SEQUENCE:
+                found.update(target.id for target in targets if isinstance(target, ast.Name))
+            case ast.AugAssign(ast.Name(name), ast.Add(), value) if traits[id(value)] & SEQUENCE:
+                found.add(name)
+    return frozenset(found)
+
+
+def _traits(nodes: Sequence[ast.AST], functions: Collection[str], sequences: Collection[str]) -> dict[int, int]:
+    """The traits of every node; children come after their parents in `nodes`, so it is read from its end.
+
+    `sequences` are names that may stand for a string, list or tuple.
+    """
     traits: dict[int, int] = {}
     for node in reversed(nodes):
         inherited = 0
         for child in ast.iter_child_nodes(node):
             inherited |= traits[id(child)]
-        traits[id(node)] = inherited & ~SEQUENCE | _own(node, functions) | (SEQUENCE if _joins(node, traits) else 0)
+        traits[id(node)] = (
+            inherited & ~SEQUENCE | _own(node, functions) | (SEQUENCE if _joins(node, traits, sequences) else 0)
+        )
     return traits
 
 
@@ -126,9 +149,15 @@ def _own(node: ast.AST, functions: Collection[str]) -> int:
     return LOOKS
 
 
-def _joins(node: ast.AST, traits: Mapping[int, int]) -> bool:
+def _joins(node: ast.AST, traits: Mapping[int, int], sequences: Collection[str]) -> bool:
     """Whether `+` would put the node's value before or after another one."""
     match node:
+        case ast.Name(name):
+            return name in sequences
+        case ast.Attribute(attr=name):
+            return name in NAMES_OF_OBJECTS
+        case ast.BoolOp(_, values):
+            return any(traits[id(value)] & SEQUENCE for value in values)
         case ast.Constant(value):
             return isinstance(value, str | bytes)
         case ast.List() | ast.Tuple() | ast.ListComp() | ast.JoinedStr():
