@@ -43,7 +43,9 @@ def blocks(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[Block]:
     accessed, written = _accesses(draft, locations)
     found = []
     for entry in draft.lists:
-        before = _order(entry.statements, accessed, written, draft.barriers)
+        # a declaration must stand before what it declares; nothing else about its place matters
+        fixed = {s for s in entry.statements if draft.rows[s][0] in ("Global", "Nonlocal")} | draft.barriers
+        before = _order(entry.statements, accessed, written, fixed)
         found.append(Block(entry.holder, entry.field, tuple(entry.trees), tuple(before)))
     return found
 

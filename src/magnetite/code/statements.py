@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from magnetite.code.draft import Draft, Frame, Group, StatementList
@@ -359,19 +360,17 @@ def _copy(draft: Draft, begin: int, end: int, first: int, last: int) -> int:
     """Blocks `begin…end` again, entered from any point of blocks `first…last`; where the copy ends."""
     shift = len(draft.starts) - begin
     bounds = [*draft.starts[begin:end], len(draft.log)]
-    thrown = [row for row in draft.thrown if row[0] >= begin]
-    entry = draft.start_thrown(first, last)
-    for block in range(begin, end):
-        if block > begin:
-            draft.start([before + shift for before in draft.before[block] if before >= begin])
-            draft.live[draft.block] = draft.live[entry] and draft.live[block]
-        else:
-            back = [before + shift for before in draft.before[block] if before >= begin]
-            draft.before[entry] = draft.before[entry] + back
-        draft.unit_of[draft.block] = draft.unit_of[block]
-        draft.log.extend(draft.log[bounds[block - begin] : bounds[block - begin + 1]])
-    draft.thrown += [(target + shift, low + shift, high + shift) for target, low, high in thrown if low >= begin]
-    return draft.block
+    for block, (low, high) in enumerate(pairwise(bounds), begin):
+        draft.starts.append(len(draft.log))
+        draft.before.append([before + shift for before in draft.before[block] if before >= begin])
+        draft.live.append(draft.live[first] and (block == begin or draft.live[block]))
+        draft.unit_of.append(draft.unit_of[block])
+        if block in draft.entries:
+            draft.entries.add(block + shift)
+        draft.log += draft.log[low:high]
+    draft.thrown += [tuple(number + shift for number in row) for row in draft.thrown if row[1] >= begin]  # pyright: ignore
+    draft.thrown.append((begin + shift, first, last))
+    return end - 1 + shift
 
 
 def choose(draft: Draft, node: ast.Match, parent: int, field: str) -> None:
