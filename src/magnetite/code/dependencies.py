@@ -54,13 +54,14 @@ def _accesses(draft: Draft, locations: Locations) -> tuple[dict[int, set[int]], 
     """For every statement, the locations accessed and written in it and below it; a location is one of its bits."""
     accessed: dict[int, set[int]] = {statement: set() for statement in draft.place}
     written: dict[int, set[int]] = {statement: set() for statement in draft.place}
-    place = locations.places()
+    numbers: dict[object, int] = {}
     for block, (begin, end) in enumerate(draft.stretches()):
         unit = draft.unit_of[block]
         for effect in draft.log[begin:end]:
-            for node, read, _, gen in locations.steps(effect, unit):
-                touched = {place[bit] for bit in members(read | gen)}
-                changed = {place[bit] for bit in members(gen)}
+            for node, batch, read, _, gen in locations.steps(effect, unit):
+                places = locations.batches[batch].places
+                touched = {numbers.setdefault(places[bit], len(numbers)) for bit in members(read | gen)}
+                changed = {numbers[places[bit]] for bit in members(gen)}
                 for statement in _around(draft, node, unit):
                     accessed[statement] |= touched
                     written[statement] |= changed
@@ -134,17 +135,19 @@ class Order:
         self.list_sources: dict[int, list[int]] = {}
         self.breaks: dict[int, list[int]] = {}
         self.detained: dict[int, list[int]] = {}
-        for (write, access), same_call in writes.items():
-            if same_call:
-                self._depend(write, access)
+        rows = draft.rows
+        pairs = {(rows[write][6], rows[access][6]) for (write, access), same_call in writes.items() if same_call}
+        for one, other in pairs:
+            if one != other:
+                self._depend(one, other)
         for number in range(len(draft.lists) - 1, -1, -1):
             self._finish_list(number)
         self._connect([0], self._sources(draft.shapes[0]["body"]))
 
-    def _depend(self, write: int, access: int) -> None:
-        """Find the list in which a write precedes an access, if there is one."""
+    def _depend(self, one: int, other: int) -> None:
+        """Let a statement that accesses depend on one that writes, in the list in which they (or those around them)
+        stand together; not if the write comes later in it."""
         draft, place = self.draft, self.draft.place
-        one, other = draft.rows[write][6], draft.rows[access][6]
         while one != other:
             first, second = place.get(one), place.get(other)
             if first is None and second is None:
@@ -162,9 +165,12 @@ class Order:
     def _finish_list(self, number: int) -> None:
         """The edges inside a list whose inner lists are finished."""
         draft, statements = self.draft, self.draft.lists[number].statements
-        follows = self.follows.get(number, {})
         for statement in statements:
             self.exits[statement] = self._finish_statement(statement)
+        if len(statements) == 1:
+            self.list_sources[number], self.list_exits[number] = statements, self.exits[statements[0]]
+            return
+        follows = self.follows.get(number, {})
         for statement, dependants in follows.items():
             self._connect(self.exits[statement], dependants)
         stretch: list[int] = []

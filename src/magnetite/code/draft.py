@@ -83,6 +83,7 @@ class Draft:
         self.entries: set[int] = set()
         self.unit_parents: list[int] = [-1]
         self.finals = 0
+        self.has_loops = False
         # statements
         self.statement = 0
         self.open: list[int] = []
@@ -137,6 +138,7 @@ class Draft:
 
     def link(self, block: int, before: list[int]) -> None:
         """Let control come back to a block."""
+        self.has_loops = True
         self.before[block] = self.before[block] + [b for b in before if self.live[b] or not self.live[block]]
 
     def barrier(self, height: int = 0) -> None:

@@ -1,8 +1,11 @@
-"""From names to locations: bindings, alias classes, and a bit for every write.
+"""From names to locations: bindings, aliases, and a bit for every write.
 
-Every write of a variable or of a cell of the heap is a bit; a location is the mask of all its writes.
+Every write of a variable or of a cell of the heap is a bit; a location is the mask of all its writes. Variables that
+share nothing with each other do not need to share masks either: in long functions they are dealt into batches, each
+with bits of its own, so that masks stay short.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,8 +25,27 @@ from magnetite.code.effects import (
 from magnetite.code.heaps import Cell, find, unify
 from magnetite.code.scopes import Variable, resolve
 
-Step = tuple[int, int, int, int]
-"""At a node the bits `read` are accessed, then `kill` is cleared and `gen` is set: (node, read, kill, gen)."""
+BATCH = 2048
+"""Writes to a batch, about."""
+
+Step = tuple[int, int, int, int, int]
+"""At a node the bits `read` of a batch are accessed, then `kill` is cleared and `gen` is set:
+(node, batch, read, kill, gen)."""
+
+_ON_HEAP = frozenset({HEAP_READ, HEAP_WRITE, MUTATE, AUGMENT})
+
+
+class Batch:
+    """The writes to some variables and to what lies behind them: node and unit of each bit."""
+
+    __slots__ = ("nodes", "owned", "places", "units")
+
+    def __init__(self) -> None:
+        self.nodes: list[int] = []
+        self.units: list[int] = []
+        self.places: list[Any] = []
+        self.owned: dict[int, int] = {}
+        """For every unit, the writes to its own variables."""
 
 
 class Locations:
@@ -31,183 +53,192 @@ class Locations:
 
     def __init__(self, draft: Draft):
         self.draft = draft
-        self.writers: list[int] = []
-        """The node of every bit."""
-        self.units: list[int] = []
-        """The unit that the write of every bit stands in."""
-        self.owned: dict[int, int] = {}
-        """For every unit, the writes to its own variables."""
+        self.batches = [Batch()]
         self.bits: dict[tuple[int, Any], int] = {}
-        effects = [effect for effect in draft.log if effect[1] is not None]
-        self._bind(effects)
+        effects: list[Any] = [effect for effect in draft.log if effect[0] != BARRIER]
+        self.roots = self._bind(effects)
+        self.has_heap = any(
+            kind in _ON_HEAP and _writes_heap(kind, variable.root) and (kind != AUGMENT or draft.copies)
+            for kind, variable, _, _ in effects
+        )
+        if self.has_heap:
+            self._lay_out_heap(effects)
         self.summaries = self._summarise(effects)
-        self._name_parts(effects)
+        self._deal(effects)
         self._number_writes()
+        self._sum_up()
 
-    def _bind(self, effects: list[Effect]) -> None:
-        """Lead every variable to its binding, and join aliases into heaps."""
-        variables: set[Any] = {effect[1] for effect in effects}
+    def _bind(self, effects: list[Any]) -> set[Variable]:
+        """Lead every variable to its binding; the bindings."""
+        variables = {effect[1] for effect in effects}
         for variable in variables:
             variable.root = resolve(variable)
-        for variable in variables:
-            if variable.root.heap is None:
-                variable.root.heap = Cell()
-        sides = (tuple(_cell(*side) for side in copy) for copy in self.draft.copies)
-        unify(sides)  # pyright: ignore
+        return {variable.root for variable in variables}
 
-    def _summarise(self, effects: list[Effect]) -> dict[int, list[Effect]]:
+    def _lay_out_heap(self, effects: list[Any]) -> None:
+        """Give every variable a cell with the parts that are named, and join those of aliases."""
+        for root in self.roots:
+            root.heap = Cell()
+        unify((_cell(one), _cell(other)) for one, other in self.draft.copies)
+        for kind, variable, selector, _ in effects:
+            if selector is not None and kind in _ON_HEAP:
+                variable.root.heap.part(selector)
+
+    def _summarise(self, effects: list[Any]) -> dict[int, list[Effect]]:
         """What calling each unit does to variables of the units around it."""
         draft = self.draft
-        if draft.units == 1 and all(effect[1].root is not draft.itself for effect in effects):  # pyright: ignore
+        if draft.units == 1 and draft.itself not in self.roots:
             return {}
         direct: list[dict[Effect, None]] = [{} for _ in range(draft.units)]
         calls: list[set[int]] = [set() for _ in range(draft.units)]
         for block, (begin, end) in enumerate(draft.stretches()):
             unit = draft.unit_of[block]
             for kind, variable, selector, _ in draft.log[begin:end]:
-                if variable is None:
+                if kind == BARRIER:
                     continue
-                if variable.root.scope.unit != unit:
-                    direct[unit][(kind, variable.root, selector, 0)] = None
+                root: Any = variable.root  # pyright: ignore
+                if root.scope.unit != unit:
+                    direct[unit][(kind, root, selector, 0)] = None
                 if kind in (APPLY, USE):
-                    calls[unit].update(variable.root.functions)
+                    calls[unit].update(root.functions)
         return {unit: _closure(unit, direct, calls) for unit in range(draft.units)}
 
-    def _name_parts(self, effects: list[Effect]) -> None:
-        for kind, variable, selector, _ in effects:
-            if selector is not None and kind in (HEAP_READ, HEAP_WRITE, MUTATE):
-                variable.root.heap.part(selector)  # pyright: ignore
+    def _deal(self, effects: list[Any]) -> None:
+        """Deal the variables of a long function into batches; those that reach a common cell stay together."""
+        if len(effects) <= BATCH:
+            return
+        sizes = Counter(variable.root for _, variable, _, _ in effects)
+        leaders: dict[Any, Any] = {}
+        for root in sizes if self.has_heap else ():
+            for cell in root.heap.reach():
+                leaders[_leader(leaders, root)] = _leader(leaders, cell)
+        batches: dict[Any, int] = {}
+        total = 0
+        for root, size in sizes.items():
+            total += size
+            root.batch = batches.setdefault(_leader(leaders, root), total // BATCH)
+        self.batches += [Batch() for _ in range(total // BATCH)]
 
     def _number_writes(self) -> None:
         draft = self.draft
         for block, (begin, end) in enumerate(draft.stretches()):
             unit = draft.unit_of[block]
             for effect in draft.log[begin:end]:
-                kind, variable, selector, node = effect
+                kind = effect[0]
                 if kind == WRITE:
-                    root = variable.root  # pyright: ignore
-                    root.writes += 1
-                    root.mask |= self._bit(node, root, root, unit)
-                elif kind in (HEAP_WRITE, MUTATE, AUGMENT):
-                    self._number_heap_write(effect, unit)
+                    self._number(effect, unit)
+                    effect[1].root.writes += 1  # pyright: ignore
+                elif kind in _ON_HEAP:
+                    self._number(effect, unit)
                 elif self.summaries and kind in (APPLY, USE):
-                    for applied in self.applied(variable, node, unit):
-                        if applied[0] == WRITE:
-                            root = applied[1]
-                            root.mask |= self._bit(node, root, root, unit)
-                        else:
-                            self._number_heap_write(applied, unit)
+                    for applied in self._applied(effect, unit):
+                        self._number(applied, unit)
 
-    def _number_heap_write(self, effect: Effect, unit: int) -> None:
+    def _number(self, effect: Effect, unit: int) -> None:
+        """Give the writes of an effect their bits."""
         kind, variable, selector, node = effect
         root: Any = variable.root  # pyright: ignore
-        if _writes_heap(kind, root):
+        if kind == WRITE:
+            root.mask |= self._bit(node, root, root, unit)
+        elif self.has_heap and _writes_heap(kind, root):
             for cell in root.heap.part(selector).reach():
                 bit = self._bit(node, cell, root, unit)
                 cell.mask |= bit
                 root.through[cell] = root.through.get(cell, 0) | bit
 
     def _bit(self, node: int, place: Any, owner: Variable, unit: int) -> int:
-        key = (node, place)
-        bit = self.bits.get(key)
+        bit = self.bits.get((node, place))
         if bit is None:
-            bit = self.bits[key] = 1 << len(self.writers)
-            self.writers.append(node)
-            self.units.append(unit)
-            own = owner.scope.unit
-            self.owned[own] = self.owned.get(own, 0) | bit
+            batch = self.batches[owner.batch]
+            bit = self.bits[(node, place)] = 1 << len(batch.nodes)
+            batch.nodes.append(node)
+            batch.units.append(unit)
+            batch.places.append(place)
+            batch.owned[owner.scope.unit] = batch.owned.get(owner.scope.unit, 0) | bit
         return bit
 
-    def places(self) -> list[int]:
-        """For every bit, the number of the location that it writes."""
-        numbers: dict[Any, int] = {}
-        return [numbers.setdefault(place, len(numbers)) for _, place in self.bits]
+    def _sum_up(self) -> None:
+        """For every variable, what handing it on reads, and what binding it anew makes unreachable."""
+        for root in self.roots:
+            root.used = root.killed = root.mask
+            if self.has_heap:
+                alone = not find(root.heap).shared
+                for cell in root.heap.reach():
+                    root.used |= cell.mask
+                    root.killed |= cell.mask if alone and not cell.shared else 0
 
-    def applied(self, variable: Any, node: int, unit: int) -> Iterator[Effect]:
+    def _applied(self, effect: Effect, unit: int) -> Iterator[Effect]:
         """The effects that using a function has here, on variables that can be seen from here."""
-        around = self.draft.units_around(unit)
-        for function in variable.root.functions:
+        _, variable, _, node = effect
+        functions = variable.root.functions  # pyright: ignore
+        around = self.draft.units_around(unit) if functions else ()
+        for function in functions:
             for kind, touched, selector, _ in self.summaries[function]:
-                if touched.scope.unit in around:  # pyright: ignore
+                if kind != APPLY and touched.scope.unit in around:  # pyright: ignore
                     yield (kind, touched, selector, node)
 
     def steps(self, effect: Effect, unit: int) -> list[Step]:
         """An effect in bits."""
-        kind, variable, selector, node = effect
+        kind = effect[0]
         if kind == BARRIER:
             return []
-        root: Any = variable.root  # pyright: ignore
-        if kind == READ:
-            found = [(node, root.mask, 0, 0)]
-        elif kind == USE:
-            found = [(node, root.mask | _mask(root, None), 0, 0)]
-        elif kind == WRITE:
-            found = [(node, root.mask, root.mask | _owned(root), self.bits[(node, root)])]
-        elif kind == HEAP_READ or (kind != APPLY and not _writes_heap(kind, root)):
-            found = [(node, _mask(root, selector), 0, 0)] if kind != AUGMENT else []
-        elif kind != APPLY:
-            found = [self._heap_write(root, selector, node)]
-        else:
-            found = []
-        if self.summaries and kind in (APPLY, USE) and root.functions:
-            for applied in self.applied(variable, node, unit):
-                found += [(at, read, 0, gen) for at, read, _, gen in self._weakly(applied, unit)]
+        found = [] if kind == APPLY else [self._step(effect)]
+        if self.summaries and (kind == APPLY or kind == USE):
+            # the function may or may not be called: it replaces nothing
+            applied = [self._step(one) for one in self._applied(effect, unit)]
+            found += [(node, batch, read, 0, gen) for node, batch, read, _, gen in applied]
         return found
 
-    def _weakly(self, effect: Effect, unit: int) -> list[Step]:
-        """The steps of an effect of a function that may or may not be called."""
-        return [] if effect[0] == APPLY else self.steps(effect, unit) if effect[0] != USE else [_used(effect)]
+    def _step(self, effect: Effect) -> Step:
+        kind, variable, selector, node = effect
+        root: Any = variable.root  # pyright: ignore
+        if kind == USE:
+            return (node, root.batch, root.used, 0, 0)
+        if kind == READ:
+            return (node, root.batch, root.mask, 0, 0)
+        if kind == WRITE:
+            return (node, root.batch, root.mask, root.killed, self.bits[(node, root)])
+        if not self.has_heap:
+            return (node, root.batch, 0, 0, 0)
+        return self._heap_step(root, selector, node, _writes_heap(kind, root))
 
-    def _heap_write(self, root: Any, selector: str | None, node: int) -> Step:
-        """A write to a heap replaces what stands there if it is sure to hit the same object: the only variable of its
-        class, or one that is bound once."""
+    def _heap_step(self, root: Any, selector: str | None, node: int, writes: bool) -> Step:
+        """An access to the heap. A write replaces what stands there if it is sure to hit the same object: by the only
+        variable that leads there, or by one that is bound once and wrote it before."""
         read = kill = gen = 0
         alone = not find(root.heap).shared
         for cell in root.heap.part(selector).reach():
             read |= cell.mask
-            gen |= self.bits[(node, cell)]
-            if alone and not cell.shared:
-                kill |= cell.mask
-            elif root.writes <= 1:
-                kill |= root.through[cell]
-        return (node, read, kill, gen)
-
-
-def _cell(variable: Variable, selector: str | None) -> Cell:
-    root: Any = resolve(variable)
-    if root.heap is None:
-        root.heap = Cell()
-    return root.heap.part(selector)
-
-
-def _mask(root: Any, selector: str | None) -> int:
-    """All writes to what lies behind a variable, or to a part of it."""
-    mask = 0
-    for cell in root.heap.part(selector).reach():
-        mask |= cell.mask
-    return mask
-
-
-def _owned(root: Any) -> int:
-    """The writes to what only this variable leads to: gone when it is bound anew."""
-    mask = 0
-    if not find(root.heap).shared:
-        for cell in root.heap.reach():
-            if not cell.shared:
-                mask |= cell.mask
-    return mask
-
-
-def _used(effect: Effect) -> Step:
-    root: Any = effect[1]
-    return (effect[3], root.mask | _mask(root, None), 0, 0)
+            if writes:
+                gen |= self.bits[(node, cell)]
+                kill |= cell.mask if alone and not cell.shared else root.through[cell] if root.writes <= 1 else 0
+        return (node, root.batch, read, kill, gen)
 
 
 def _writes_heap(kind: int, root: Any) -> bool:
-    """Whether an effect writes its heap: methods of modules do not, `x += …` only where `x` has aliases."""
+    """Whether an effect writes the heap: methods of modules do not, `x += …` only where `x` has aliases."""
     if kind == MUTATE:
         return root.is_local
-    return kind == HEAP_WRITE or (kind == AUGMENT and find(root.heap).shared)
+    if kind == AUGMENT:
+        return root.heap is None or find(root.heap).shared  # before heaps are laid out, it might
+    return kind == HEAP_WRITE
+
+
+def _cell(source: tuple[Variable, str | None]) -> Cell:
+    root: Any = resolve(source[0])
+    if root.heap is None:
+        root.heap = Cell()
+    return root.heap.part(source[1])
+
+
+def _leader(leaders: dict[Any, Any], one: Any) -> Any:
+    """The representative of a class; the way to it gets shorter."""
+    leader = one
+    while leader in leaders and leaders[leader] is not leader:
+        leader = leaders[leader]
+    while one is not leader:
+        leaders[one], one = leader, leaders[one]
+    return leader
 
 
 def _closure(unit: int, direct: list[dict[Effect, None]], calls: list[set[int]]) -> list[Effect]:

@@ -4,7 +4,7 @@ Names are looked up after the whole function was read, since a binding further d
 `Variable` stands for "this name, seen from this scope"; `resolve` leads it to the variable of the scope that binds it.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 ScopeKind = Literal["module", "class", "function", "comprehension", "types"]
 
@@ -12,7 +12,10 @@ ScopeKind = Literal["module", "class", "function", "comprehension", "types"]
 class Variable:
     """A name as seen from one scope, and what was found out about the variable that it means."""
 
-    __slots__ = ("bound", "functions", "heap", "imported", "mask", "name", "root", "scope", "through", "writes")
+    __slots__ = (
+        *("bound", "functions", "imported", "name", "root", "scope"),
+        *("batch", "heap", "killed", "mask", "through", "used", "writes"),
+    )
 
     def __init__(self, name: str, scope: "Scope"):
         self.name, self.scope = name, scope
@@ -23,9 +26,9 @@ class Variable:
         self.functions: list[int] = []
         """Units (functions, lambdas, methods of a class) that the name may stand for."""
         self.root: Variable = self
-        self.mask = 0
-        self.writes = 0
-        self.heap: object = None
+        # filled in by `locations`
+        self.batch = self.mask = self.used = self.killed = self.writes = 0
+        self.heap: Any = None
         self.through: dict[object, int] = {}
 
     def bind(self, imported: bool = False) -> "Variable":
