@@ -25,6 +25,7 @@ from magnetite.code.commuting import COMMUTATIVE, SYMBOLS, Places, places
 from magnetite.code.dependencies import Block, blocks
 from magnetite.code.functions import parse_function
 from magnetite.code.orders import Orders
+from magnetite.code.traits import HIDDEN, traits
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -98,12 +99,17 @@ class Reorderings:
 
 
 def reorderings(
-    source: str, limit: int | None = None, name: str | None = None, operators: Collection[str] = COMMUTATIVE
+    source: str,
+    limit: int | None = None,
+    name: str | None = None,
+    operators: Collection[str] = COMMUTATIVE,
+    pure_calls: bool = True,
 ) -> Reorderings:
     """The texts that mean the same as one function of the source: the only one, or the one with this (qualified) name.
 
     `limit` ends the iteration, not the count. `operators` are those whose operands may be swapped, of `+ * | ^ & == !=
-    is`, `is not`, `and`, `or`; all but the last two unless given.
+    is`, `is not`, `and`, `or`; all but the last two unless given. Without `pure_calls`, whatever may run other code
+    keeps its place: calls, loops over iterators, `with`, decorators, imports.
     """
     unknown = set(operators) - set(SYMBOLS.values())
     if unknown:
@@ -111,8 +117,10 @@ def reorderings(
     if limit is not None and limit < 0:
         raise ValueError(f"limit={limit} is negative: give the most texts to list, or None for all")
     tree, function = parse_function(source, name)
-    spots = [*_inside_statements(function, operators), *_statement_lists(function)]
-    free = [(spot, orders) for spot, orders in _without_repetitions(function, spots) if not orders.is_fixed]
+    nodes = _parents_first(function)
+    known = traits(nodes, pure_calls)
+    spots = [*places(nodes, operators, known), *_statement_lists(function, known)]
+    free = [(spot, orders) for spot, orders in _without_repetitions(nodes, spots) if not orders.is_fixed]
     for spot, _ in free:
         if len(spot.parts) > LONGEST_LIST:
             raise ValueError(
@@ -122,27 +130,24 @@ def reorderings(
     return Reorderings(tree, tuple(spot for spot, _ in free), tuple(orders for _, orders in free), limit)
 
 
-def _inside_statements(function: ast.AST, operators: Collection[str]) -> Iterator[Places]:
-    nodes = _parents_first(function)
-    nested = {node.name for node in nodes if isinstance(node, FUNCTIONS)}
-    lambdas = (node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda))
-    nested |= {target.id for node in lambdas for target in node.targets if isinstance(target, ast.Name)}
-    return places(nodes, operators, nested)
-
-
-def _statement_lists(function: FunctionNode) -> Iterator[Places]:
+def _statement_lists(function: FunctionNode, known: Mapping[int, int]) -> Iterator[Places]:
     fixed = _fixed_lists(function)
     for block in blocks(function):
         if (id(block.owner), block.field) not in fixed and len(block.statements) > 1:
-            yield Places(block.owner, block.field, block.statements, _fenced(block))
+            yield Places(block.owner, block.field, block.statements, _fenced(block, known))
 
 
-def _fenced(block: Block) -> tuple[int, ...]:
-    """Declarations must stay before what they declare, and a string that moves to the front would be a docstring."""
+def _fenced(block: Block, known: Mapping[int, int]) -> tuple[int, ...]:
+    """The order of a list, in which some statements change places with none.
+
+    Declarations must stay before what they declare, a string that moves to the front would be a docstring, and hidden
+    effects may meet any other statement.
+    """
     before, fence = list(block.before), 0
     for place, statement in enumerate(block.statements):
         before[place] |= fence
-        if isinstance(statement, ast.Global | ast.Nonlocal) or _is_text(statement):
+        declares = isinstance(statement, ast.Global | ast.Nonlocal)
+        if declares or _is_text(statement) or known[id(statement)] & HIDDEN:
             before[place] |= (1 << place) - 1
             fence = 1 << place
     return tuple(before)
@@ -174,7 +179,7 @@ def _order_shows(node: ast.AST, field: str) -> bool:
     return isinstance(node, ast.ClassDef)
 
 
-def _without_repetitions(function: ast.AST, spots: Sequence[Places]) -> Iterator[tuple[Places, Orders]]:
+def _without_repetitions(nodes: Sequence[ast.AST], spots: Sequence[Places]) -> Iterator[tuple[Places, Orders]]:
     """The orders of each place, with parts that can be written alike kept in order: they would give the same texts.
 
     Nodes get equal numbers where the texts that they can have are the same ones: the number of a node is looked up by
@@ -186,7 +191,7 @@ def _without_repetitions(function: ast.AST, spots: Sequence[Places]) -> Iterator
     numbers: dict[int, int] = {}
     known: dict[tuple, int] = {}
     orders: dict[int, Orders] = {}
-    for node in reversed(_parents_first(function)):
+    for node in reversed(nodes):
         key: list = [type(node)]
         moved: set[int] = set()
         for spot in at.get(id(node), ()):
