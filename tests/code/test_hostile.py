@@ -32,6 +32,9 @@ FILLER = "def g():\n    xs.append(1)"
 DIFFERENT = {
     "a nested function reads when it is called": swapped("y = g()", "p = 2", before=CLOSURE, after="return y, p"),
     "a lambda reads when it is called": swapped("y = g()", "p = 2", before="p = 1\ng = lambda: p", after="return y, p"),
+    "a lambda handed on reads what is there by then": swapped(
+        "p = 2", "y = sorted(xs, key=lambda q: q + p)", before="p = 1", after="return y, p"
+    ),
     "a nested function writes when it is called": swapped("g()", "y = n", before=COUNTER, after="return y"),
     "a nested function that calls one that writes": swapped(
         "h()", "y = n", before=COUNTER + "\ndef h():\n    g()", after="return y"
@@ -258,6 +261,18 @@ EQUAL = {
     "reading attributes": swapped("y = self.p", "z = self.p.q", after="return y, z"),
 }
 
+ASSUMED = {
+    "iterating does not use up": swapped("y = list(it)", "z = list(it)", after="return y, z"),
+    "looping does not use up": swapped("for p in it:\n    print(p)", "for q in it:\n    s = q", after="return s"),
+    "functions of modules are pure": swapped("heapq.heappush(xs, a)", "y = xs[0]", after="return y"),
+    "generators take what is there when they are made": swapped(
+        "xs.append(1)", "n = sum(g)", before="g = (x for x in xs)", after="return n"
+    ),
+    "instances are new": swapped("p.x = a", "y = q.x", before="p = C()\nq = C()", after="return y"),
+    "prints may come in any order": swapped("print(a)", "print(b)"),
+}
+"""Equal by what the graph assumes, though a run might tell them apart: stated, so that a change is noticed."""
+
 
 @pytest.mark.parametrize("case", DIFFERENT)
 def test_different(case):
@@ -265,7 +280,7 @@ def test_different(case):
     assert one != two
 
 
-@pytest.mark.parametrize("case", EQUAL)
+@pytest.mark.parametrize("case", EQUAL | ASSUMED)
 def test_equal(case):
-    one, two = map(hash_of, EQUAL[case])
+    one, two = map(hash_of, (EQUAL | ASSUMED)[case])
     assert one == two
