@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import pairwise, repeat
 
-from magnetite.code.dependencies import Order
+from magnetite.code.control_edges import ControlEdges
 from magnetite.code.draft import Draft
 from magnetite.code.effects import BARRIER
-from magnetite.code.expressions import LAST, POSITION
 from magnetite.code.flow import reaching_writes
 from magnetite.code.graph import CodeGraph, Edge
 from magnetite.code.locations import Locations
 from magnetite.code.masking import References, masked, references
 from magnetite.code.vocabulary import MASK
 from magnetite.code.walk import Definition, draft_of
+from magnetite.code.walk.visiting import LAST, POSITION
 
 _edge: Callable[[tuple[int, int, str, str]], Edge] = partial(tuple.__new__, Edge)  # the fastest way to many
 FUNCTIONS = frozenset({"FunctionDef", "AsyncFunctionDef"})
@@ -34,7 +34,7 @@ def dataflow_graph(
     for number in masked(draft, itself, mask):
         attributes[number] = MASK
     unnamed = {
-        "CFG_NEXT": Order(draft, writes).edges,
+        "CFG_NEXT": ControlEdges(draft, writes).edges,
         "LAST_WRITE": writes,
         "CALCULATED_FROM": dict.fromkeys(draft.calculated),
         "CALLS": dict.fromkeys(_calls(draft, writes, itself)),

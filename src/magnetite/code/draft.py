@@ -1,12 +1,13 @@
 """Draft: what one walk over a function's syntax tree writes down.
 
 Rows of nodes, a log of effects in the order of evaluation, the control flow between stretches of that log ("blocks"),
-and the statement lists. Everything that needs the whole function (names, aliases, reaching writes) comes after the walk.
+and the statement lists. What needs the whole function (names, aliases, reaching writes) comes after the walk.
 """
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as default
 from itertools import pairwise
 
 from magnetite.code.effects import BARRIER, Copy, Effect
@@ -29,8 +30,8 @@ class StatementList:
     depth: int
     unit: int
     holder: ast.AST
-    statements: list[int] = field(default_factory=list)
-    trees: list[ast.stmt] = field(default_factory=list)
+    statements: list[int] = default(default_factory=list)
+    trees: list[ast.stmt] = default(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -42,9 +43,9 @@ class Frame:
     statement: int
     height: int
     """How many statements were open when it began."""
-    breaks: list[int] = field(default_factory=list)
-    continues: list[int] = field(default_factory=list)
-    leaving: list[str] = field(default_factory=list)
+    breaks: list[int] = default(default_factory=list)
+    continues: list[int] = default(default_factory=list)
+    leaving: list[str] = default(default_factory=list)
 
 
 @dataclass(slots=True)

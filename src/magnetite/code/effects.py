@@ -11,6 +11,7 @@ use an iterable up; operators do not mutate their operands.
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
 READ, USE, HEAP_READ, WRITE, HEAP_WRITE, MUTATE, AUGMENT, APPLY, BARRIER = range(9)
 """Kinds of effects.
@@ -24,7 +25,8 @@ WRITING = frozenset({WRITE, HEAP_WRITE, MUTATE, AUGMENT, APPLY, BARRIER})
 
 SUBSCRIPT = "[]"
 
-Effect = tuple[int, object, object, int]
+Effect = tuple[int, Any, str | None, int]
+"""Kind, `scopes.Variable` (None for a barrier), selector, node."""
 
 _MUTATORS = """
     acquire add append appendleft clear close commit connect difference_update discard drain execute executemany extend

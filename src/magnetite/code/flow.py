@@ -77,7 +77,7 @@ def _solve(draft: Draft, batch: Batch, changes: dict[int, Transfer]) -> list[int
     for target, first, last in draft.thrown:
         thrown.setdefault(target, []).append((first, last))
     everything = (1 << len(batch.nodes)) - 1
-    for entry in draft.entries:  # a nested function may be called at any time: all writes to variables around it reach it
+    for entry in draft.entries:  # nested functions may be called at any time: all writes around them reach them
         entering[entry] = everything & ~batch.owned.get(draft.unit_of[entry], 0)
     changed = True
     while changed:

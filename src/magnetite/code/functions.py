@@ -123,7 +123,7 @@ def read_source(path: str | PathLike[str]) -> str:
             return file.read()
     except (UnicodeDecodeError, SyntaxError, LookupError) as error:
         raise ValueError(
-            f"{os.fspath(path)} is not text in its declared encoding ({error}): save it as UTF-8, or declare its encoding"
+            f"{os.fspath(path)} is not text in its declared encoding ({error}): save it as UTF-8 or declare another"
         ) from error
 
 

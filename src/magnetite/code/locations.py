@@ -63,7 +63,7 @@ class Locations:
         )
         if self.has_heap:
             self._lay_out_heap(effects)
-        self.summaries = self._summarise(effects)
+        self.summaries = self._summarise()
         self._deal(effects)
         self._number_writes()
         self._sum_up()
@@ -84,7 +84,7 @@ class Locations:
             if selector is not None and kind in _ON_HEAP:
                 variable.root.heap.part(selector)
 
-    def _summarise(self, effects: list[Any]) -> dict[int, list[Effect]]:
+    def _summarise(self) -> dict[int, list[Effect]]:
         """What calling each unit does to variables of the units around it."""
         draft = self.draft
         if draft.units == 1 and draft.itself not in self.roots:
@@ -96,7 +96,7 @@ class Locations:
             for kind, variable, selector, _ in draft.log[begin:end]:
                 if kind == BARRIER:
                     continue
-                root: Any = variable.root  # pyright: ignore
+                root: Any = variable.root
                 if root.scope.unit != unit:
                     direct[unit][(kind, root, selector, 0)] = None
                 if kind in (APPLY, USE):
@@ -127,7 +127,7 @@ class Locations:
                 kind = effect[0]
                 if kind == WRITE:
                     self._number(effect, unit)
-                    effect[1].root.writes += 1  # pyright: ignore
+                    effect[1].root.writes += 1
                 elif kind in _ON_HEAP:
                     self._number(effect, unit)
                 elif self.summaries and kind in (APPLY, USE):
@@ -137,7 +137,7 @@ class Locations:
     def _number(self, effect: Effect, unit: int) -> None:
         """Give the writes of an effect their bits."""
         kind, variable, selector, node = effect
-        root: Any = variable.root  # pyright: ignore
+        root: Any = variable.root
         if kind == WRITE:
             root.mask |= self._bit(node, root, root, unit)
         elif self.has_heap and _writes_heap(kind, root):
@@ -170,11 +170,11 @@ class Locations:
     def _applied(self, effect: Effect, unit: int) -> Iterator[Effect]:
         """The effects that using a function has here, on variables that can be seen from here."""
         _, variable, _, node = effect
-        functions = variable.root.functions  # pyright: ignore
+        functions = variable.root.functions
         around = self.draft.units_around(unit) if functions else ()
         for function in functions:
             for kind, touched, selector, _ in self.summaries[function]:
-                if kind != APPLY and touched.scope.unit in around:  # pyright: ignore
+                if kind != APPLY and touched.scope.unit in around:
                     yield (kind, touched, selector, node)
 
     def steps(self, effect: Effect, unit: int) -> list[Step]:
@@ -183,7 +183,7 @@ class Locations:
         if kind == BARRIER:
             return []
         found = [] if kind == APPLY else [self._step(effect)]
-        if self.summaries and (kind == APPLY or kind == USE):
+        if self.summaries and kind in (APPLY, USE):
             # the function may or may not be called: it replaces nothing
             applied = [self._step(one) for one in self._applied(effect, unit)]
             found += [(node, batch, read, 0, gen) for node, batch, read, _, gen in applied]
@@ -191,7 +191,7 @@ class Locations:
 
     def _step(self, effect: Effect) -> Step:
         kind, variable, selector, node = effect
-        root: Any = variable.root  # pyright: ignore
+        root: Any = variable.root
         if kind == USE:
             return (node, root.batch, root.used, 0, 0)
         if kind == READ:

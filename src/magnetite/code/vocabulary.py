@@ -39,10 +39,10 @@ EDGE_TYPES = (
 
 _PLAIN_FIELDS = """
     annotation arg args asname attr bases body bound cases cause cls comparators context_expr ctx decorator_list
-    default_value defaults elt elts exc finalbody format_spec func generators guard handlers ifs input items iter key
-    keys keywords kw_defaults kwarg kwd_patterns kwonlyargs left lower msg name names op operand ops optional_vars orelse
-    pattern patterns posonlyargs returns right slice step subject target targets test type type_params upper value
-    values vararg
+    default_value defaults elt elts exc finalbody format_spec func generators guard handlers ifs input items iter
+    key keys keywords kw_defaults kwarg kwd_patterns kwonlyargs left lower msg name names op operand ops
+    optional_vars orelse pattern patterns posonlyargs returns right slice step subject target targets test type
+    type_params upper value values vararg
 """
 PLAIN_FIELDS = tuple(_PLAIN_FIELDS.split())
 """Every field of `ast` that holds nodes, and `input` for operands."""

@@ -4,9 +4,9 @@ import ast
 import sys
 
 from magnetite.code.draft import Draft
-from magnetite.code.expressions import bind_parameters
 from magnetite.code.scopes import Scope
-from magnetite.code.statements import walk_body, walk_header
+from magnetite.code.walk import expressions, statements  # noqa: F401 - they fill in the tables
+from magnetite.code.walk.definitions import bind_parameters, walk_body, walk_header
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from magnetite.code.draft import Draft, Source
 from magnetite.code.effects import WRITE
-from magnetite.code.expressions import LAST, POSITION, visit, visit_list
+from magnetite.code.walk.visiting import LAST, POSITION, visit, visit_list
 
 CAPTURES = {ast.MatchAs: "name", ast.MatchStar: "name", ast.MatchMapping: "rest"}
 
