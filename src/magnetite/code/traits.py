@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from magnetite.code.effects import MUTATORS, SEQUENCE_MAKERS, SEQUENCE_METHODS, WRITERS
 
 BINDS, WRITES, LOOKS, SEQUENCE, HIDDEN = 1, 2, 4, 8, 16
-"""Traits: it binds a name or hands control over; it changes an object; it looks into objects (all but constants, names
-and operators on them); it evidently is a string, list or tuple; it may change what its text does not name."""
+"""Traits: it binds a name or hands control over; it changes an object; it looks at objects (all but constants and
+operators on them); it evidently is a string, list or tuple; it may change what its text does not name."""
 
 HARMLESS = frozenset(
     {"abs", "bool", "callable", "chr", "divmod", "float", "getattr", "hasattr", "hash", "id", "int", "isinstance"}
@@ -90,7 +90,7 @@ def _own(node: ast.AST, known: Knowledge) -> int:
             return BINDS
         case ast.Call():
             return LOOKS | _of_call(node, known)
-        case ast.Constant() | ast.Name() | ast.BinOp() | ast.UnaryOp() | ast.keyword() | ast.expr_context():
+        case ast.Constant() | ast.BinOp() | ast.UnaryOp() | ast.keyword() | ast.expr_context():
             return 0
         case ast.operator() | ast.unaryop():
             return 0
