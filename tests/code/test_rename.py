@@ -117,6 +117,16 @@ def test_one_of_several_functions():
     )
 
 
+def test_a_method_cut_out_of_its_class():
+    assert rename("    def f(self, a):\n        return a\n", {"a": "x"}) == "def f(self, x):\n    return x"
+
+
+@pytest.mark.parametrize("depth", [800, 3000])
+def test_very_deep_expressions_are_refused(depth):
+    with pytest.raises(ValueError, match="deep"):
+        rename("def f(a):\n    return " + " + ".join(["a"] * depth), {"a": "x"})
+
+
 PROGRAM = """
 def f(self, xs, n=2):
     total, seen = 0, {}

@@ -240,7 +240,13 @@ def test_bad_input_is_refused(case):
         reorderings(**options)
 
 
-def test_very_deep_expressions_are_refused_or_written():
-    source = "def f(a):\n    return " + " + ".join(["a"] * 3000)
+@pytest.mark.parametrize("depth", [800, 3000])
+def test_very_deep_expressions_are_refused(depth):
+    source = "def f(a):\n    return " + " + ".join(["a"] * depth)
     with pytest.raises(ValueError, match="deep"):
         list(reorderings(source, limit=1))
+
+
+def test_a_method_cut_out_of_its_class():
+    source = "    def f(self, a):\n        return a * 2\n"
+    assert list(reorderings(source)) == ["def f(self, a):\n    return a * 2", "def f(self, a):\n    return 2 * a"]

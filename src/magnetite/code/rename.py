@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from magnetite.code.functions import parse_function
 from magnetite.code.names import FunctionNode, Names, parameters
+from magnetite.code.rewriting import not_too_deep, text_of
 from magnetite.code.scopes import Variable, resolve
 
 LOOKING_AT_NAMES = frozenset({"locals", "vars", "dir", "eval", "exec"})
@@ -27,14 +28,15 @@ def rename(source: str, names: Mapping[str, str], name: str | None = None) -> st
         return [item.n for item in items]
     """
     tree, function = parse_function(source, name)
-    found = Names.of(function)
+    with not_too_deep():
+        found = Names.of(function)
     _check(found, names)
     for definition, call in _calls(function, found):
         _rename_keywords(call, definition, names)
     for occurrence in found.occurrences:
         if occurrence.is_local and occurrence.variable.name in names:
             occurrence.write(names[occurrence.variable.name])
-    return ast.unparse(tree)
+    return text_of(tree)
 
 
 def random_names(source: str, seed: int, name: str | None = None) -> dict[str, str]:
@@ -43,7 +45,8 @@ def random_names(source: str, seed: int, name: str | None = None) -> dict[str, s
     >>> random_names("def f(self, a, b): return a + b", seed=0)
     {'a': 'v6', 'b': 'v8'}
     """
-    found = Names.of(parse_function(source, name)[1])
+    with not_too_deep():
+        found = Names.of(parse_function(source, name)[1])
     taken = {occurrence.variable.name for occurrence in found.occurrences}
     old = [variable for variable in _variables(found) if variable not in KEPT]
     fresh = [word for word in (f"v{number}" for number in range(2 * len(taken) + 1)) if word not in taken]

@@ -25,6 +25,7 @@ from magnetite.code.commuting import COMMUTATIVE, SYMBOLS, Places, places
 from magnetite.code.dependencies import Block, blocks
 from magnetite.code.functions import parse_function
 from magnetite.code.orders import Orders
+from magnetite.code.rewriting import text_of
 from magnetite.code.traits import HIDDEN, traits
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -90,12 +91,7 @@ class Reorderings:
     def _text(self, choice: Sequence[Sequence[int]]) -> str:
         for spot, order in zip(self.places, choice, strict=True):
             spot.put(order)
-        try:
-            return ast.unparse(self.tree)
-        except RecursionError as error:
-            raise ValueError(
-                "the source is nested too deep to be written anew: split its longest expressions"
-            ) from error
+        return text_of(self.tree)
 
 
 def reorderings(
