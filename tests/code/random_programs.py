@@ -94,6 +94,7 @@ class Programs:
                 f"({x} if {self.test(depth + 1)} else {y})",
                 f"({name} := {x})",
                 f"sum([{name} + {x} for {name} in {self.some_list()} if {name} != {y}])",
+                f"max(xs, default=0, key=lambda z: z % {rng.choice([2, 3])} + {name})",
                 "o.total()",
                 f"{self.some_list()}.pop()",
                 f"len({self.some_list()})",
@@ -169,7 +170,14 @@ class Programs:
                 f"    case {rng.choice(NUMBERS)}:",
                 *("    " + line for line in self.inner(depth)),
             ]
-        lines = ["try:", *self.inner(depth), f"    if {self.test()}:", "        raise E(2)", "except E:", *self.inner(depth)]
+        lines = [
+            "try:",
+            *self.inner(depth),
+            f"    if {self.test()}:",
+            "        raise E(2)",
+            "except E:",
+            *self.inner(depth),
+        ]
         return lines + (["finally:", *self.inner(depth)] if rng.random() < 0.4 else [])
 
 
@@ -233,14 +241,16 @@ def shuffled(source: str, rng: random.Random, swaps: int) -> str:
     """The program after random changes of its order, legal or not."""
     tree = ast.parse(source)
     lists = statement_lists(tree)
-    operations = [node for node in ast.walk(tree) if isinstance(node, ast.BinOp | ast.Compare | ast.BoolOp | ast.Call | ast.Set)]
+    operations = [
+        node for node in ast.walk(tree) if isinstance(node, ast.BinOp | ast.Compare | ast.BoolOp | ast.Call | ast.Set)
+    ]
     for _ in range(swaps):
         if operations and rng.random() < 0.3:
             swap_operands(rng.choice(operations), rng)
         elif lists:
             chosen = rng.choice(lists)
             place = rng.randrange(len(chosen) - 1)
-            step = rng.randrange(1, min(3, len(chosen) - place))  if len(chosen) - place > 1 else 1
+            step = rng.randrange(1, min(3, len(chosen) - place)) if len(chosen) - place > 1 else 1
             chosen[place], chosen[place + step] = chosen[place + step], chosen[place]
     return ast.unparse(tree)
 
@@ -264,11 +274,7 @@ def reordered(source: str, rng: random.Random, blocks: Callable[[ast.FunctionDef
         order: list[int] = []
         while len(order) < len(block.statements):
             done = sum(1 << place for place in order)
-            ready = [
-                place
-                for place, before in enumerate(block.before)
-                if place not in order and not before & ~done
-            ]
+            ready = [place for place, before in enumerate(block.before) if place not in order and not before & ~done]
             order.append(rng.choice(ready))
         getattr(block.owner, block.field)[:] = [block.statements[place] for place in order]
     return ast.unparse(tree)

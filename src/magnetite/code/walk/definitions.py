@@ -96,7 +96,7 @@ def anonymous(draft: Draft, node: ast.Lambda, parent: int, field: str) -> Path:
     index = draft.add("Lambda", None, parent, field, node.lineno)
     parameters = parameters_of(draft, node.args, index)
     unit = function_unit(draft, parameters, draft.scope, lambda: visit(draft, node.body, index, "body"))
-    here = Variable("<lambda>", draft.scope)
+    here = Variable("<lambda>", draft.scope).bind()
     here.functions.append(unit)
     draft.log.append((APPLY, here, None, index))
     return None
