@@ -109,14 +109,14 @@ def _arrow(edge: Edge, sizes: Sequence[Point], route: Sequence[Point], named: bo
         (x, y), (width, height) = route[0], sizes[edge.source]
         right, reach = x + width / 2, x + width / 2 + 18
         way = f"M{right:.1f},{y - height / 4:.1f} C{reach:.1f},{y - height:.1f} {reach:.1f},{y + height:.1f} "
-        way, middle = way + f"{right:.1f},{y + height / 4:.1f}", (reach, y)
+        way, beside = way + f"{right:.1f},{y + height / 4:.1f}", (reach, y)
     else:
         shift = 3.0 * (list(COLOURS).index(edge.type) - 2)  # parallel edges of different types must not hide each other
         points = [(x + shift, y) for x, y in route]
         points[0] = _border(points[0], points[1], sizes[edge.source])
         points[-1] = _border(points[-1], points[-2], sizes[edge.target])
-        way, middle = _curve(points), _between(points[-2], points[-1])
-    text = _text(*middle, edge.name, f'font-size="8" fill="{colour}" text-anchor="middle"') if named else ""
+        way, beside = _curve(points), _near_end(points[-2], points[-1])
+    text = _text(*beside, edge.name, f'font-size="8" fill="{colour}" text-anchor="middle"') if named else ""
     path = f'<path d="{way}" fill="none" stroke="{colour}" marker-end="url(#{edge.type})"/>'
     return f"<g><title>{escape(name)}</title>{path}{text}</g>"
 
@@ -138,8 +138,9 @@ def _curve(points: Sequence[Point]) -> str:
     return " ".join([start, *bends])
 
 
-def _between(one: Point, two: Point) -> Point:
-    return (one[0] + two[0]) / 2, (one[1] + two[1]) / 2
+def _near_end(one: Point, two: Point) -> Point:
+    """The curve's point at 0.7, where edges from one node have parted."""
+    return one[0] + 0.784 * (two[0] - one[0]), one[1] + 0.658 * (two[1] - one[1])
 
 
 def _legend(kinds: Sequence[str]) -> tuple[str, float]:
