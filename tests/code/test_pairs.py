@@ -112,6 +112,7 @@ EQUAL = [
     ("x = a if c else b\ny = d", "y = d\nx = a if c else b"),
     ("x = self.a\ny = self.b", "y = self.b\nx = self.a"),
     ("self.a = 1\ny = self.b", "y = self.b\nself.a = 1"),
+    ("self.a = x\nself.b = f(x)", "self.b = f(x)\nself.a = x"),
     ("n = 0\ndef get():\n    return n\nx = get()\ny = a", "n = 0\ndef get():\n    return n\ny = a\nx = get()"),
 ]
 DIFFERENT = [

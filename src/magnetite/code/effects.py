@@ -13,15 +13,14 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-READ, USE, HEAP_READ, WRITE, HEAP_WRITE, MUTATE, AUGMENT, APPLY, BARRIER = range(9)
+READ, USE, HEAP_READ, WRITE, HEAP_WRITE, DEEP_WRITE, MUTATE, AUGMENT, APPLY, BARRIER = range(10)
 """Kinds of effects.
 
-READ the variable; USE: read it and all its heap; HEAP_READ, WRITE, HEAP_WRITE a location; MUTATE: a member call, which
-writes the heap of locals but only reads modules; AUGMENT: `x += …`, which may work in place; APPLY the effects of a
+READ and WRITE a variable; USE: read it and all its heap; HEAP_READ a part and all behind it; HEAP_WRITE: make a part
+refer to something else; DEEP_WRITE: change the object that a part refers to; MUTATE: the same by a member call, which
+changes locals but only reads modules; AUGMENT: `x += …`, which may change the object in place; APPLY the effects of a
 nested function at a call of it; BARRIER: `yield` and `await`.
 """
-
-WRITING = frozenset({WRITE, HEAP_WRITE, MUTATE, AUGMENT, APPLY, BARRIER})
 
 SUBSCRIPT = "[]"
 

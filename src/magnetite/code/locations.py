@@ -14,6 +14,7 @@ from magnetite.code.effects import (
     APPLY,
     AUGMENT,
     BARRIER,
+    DEEP_WRITE,
     HEAP_READ,
     HEAP_WRITE,
     MUTATE,
@@ -32,7 +33,7 @@ Step = tuple[int, int, int, int, int]
 """At a node the bits `read` of a batch are accessed, then `kill` is cleared and `gen` is set:
 (node, batch, read, kill, gen)."""
 
-_ON_HEAP = frozenset({HEAP_READ, HEAP_WRITE, MUTATE, AUGMENT})
+_ON_HEAP = frozenset({HEAP_READ, HEAP_WRITE, DEEP_WRITE, MUTATE, AUGMENT})
 
 
 class Batch:
@@ -58,8 +59,8 @@ class Locations:
         effects: list[Any] = [effect for effect in draft.log if effect[0] != BARRIER]
         self.roots = self._bind(effects)
         self.has_heap = any(
-            kind in _ON_HEAP and _writes_heap(kind, variable.root) and (kind != AUGMENT or draft.copies)
-            for kind, variable, _, _ in effects
+            effect[0] in _ON_HEAP and _writes_heap(effect) and (effect[0] != AUGMENT or draft.copies)
+            for effect in effects
         )
         if self.has_heap:
             self._lay_out_heap(effects)
@@ -83,6 +84,8 @@ class Locations:
         for kind, variable, selector, _ in effects:
             if selector is not None and kind in _ON_HEAP:
                 variable.root.heap.part(selector)
+                if kind in (HEAP_READ, HEAP_WRITE):
+                    variable.root.heap.slot(selector)
 
     def _summarise(self) -> dict[int, list[Effect]]:
         """What calling each unit does to variables of the units around it."""
@@ -110,7 +113,7 @@ class Locations:
         sizes = Counter(variable.root for _, variable, _, _ in effects)
         leaders: dict[Any, Any] = {}
         for root in sizes if self.has_heap else ():
-            for cell in root.heap.reach():
+            for cell, _ in root.heap.reach():
                 leaders[_leader(leaders, root)] = _leader(leaders, cell)
         batches: dict[Any, int] = {}
         total = 0
@@ -140,8 +143,8 @@ class Locations:
         root: Any = variable.root
         if kind == WRITE:
             root.mask |= self._bit(node, root, root, unit)
-        elif self.has_heap and _writes_heap(kind, root):
-            for cell in root.heap.part(selector).reach():
+        elif self.has_heap and _writes_heap(effect):
+            for cell, _ in _touched(kind, root, selector):
                 bit = self._bit(node, cell, root, unit)
                 cell.mask |= bit
                 root.through[cell] = root.through.get(cell, 0) | bit
@@ -163,9 +166,9 @@ class Locations:
             root.used = root.killed = root.mask
             if self.has_heap:
                 alone = not find(root.heap).shared
-                for cell in root.heap.reach():
+                for cell, shared in root.heap.reach():
                     root.used |= cell.mask
-                    root.killed |= cell.mask if alone and not cell.shared else 0
+                    root.killed |= cell.mask if alone and not shared else 0
 
     def _applied(self, effect: Effect, unit: int) -> Iterator[Effect]:
         """The effects that using a function has here, on variables that can be seen from here."""
@@ -190,7 +193,7 @@ class Locations:
         return found
 
     def _step(self, effect: Effect) -> Step:
-        kind, variable, selector, node = effect
+        kind, variable, _, node = effect
         root: Any = variable.root
         if kind == USE:
             return (node, root.batch, root.used, 0, 0)
@@ -200,28 +203,41 @@ class Locations:
             return (node, root.batch, root.mask, root.killed, self.bits[(node, root)])
         if not self.has_heap:
             return (node, root.batch, 0, 0, 0)
-        return self._heap_step(root, selector, node, _writes_heap(kind, root))
+        return self._heap_step(effect)
 
-    def _heap_step(self, root: Any, selector: str | None, node: int, writes: bool) -> Step:
+    def _heap_step(self, effect: Effect) -> Step:
         """An access to the heap. A write replaces what stands there if it is sure to hit the same object: by the only
         variable that leads there, or by one that is bound once and wrote it before."""
+        kind, variable, selector, node = effect
+        root: Any = variable.root
         read = kill = gen = 0
-        alone = not find(root.heap).shared
-        for cell in root.heap.part(selector).reach():
+        writes, alone = _writes_heap(effect), not find(root.heap).shared
+        for cell, shared in _touched(kind, root, selector):
             read |= cell.mask
             if writes:
                 gen |= self.bits[(node, cell)]
-                kill |= cell.mask if alone and not cell.shared else root.through[cell] if root.writes <= 1 else 0
+                kill |= cell.mask if alone and not shared else root.through[cell] if root.writes <= 1 else 0
         return (node, root.batch, read, kill, gen)
 
 
-def _writes_heap(kind: int, root: Any) -> bool:
+def _writes_heap(effect: Effect) -> bool:
     """Whether an effect writes the heap: methods of modules do not, `x += …` only where `x` has aliases."""
+    kind, variable, selector, _ = effect
+    root = variable.root
     if kind == MUTATE:
         return root.is_local
     if kind == AUGMENT:
-        return root.heap is None or find(root.heap).shared  # before heaps are laid out, it might
-    return kind == HEAP_WRITE
+        return root.heap is None or root.heap.part(selector).shared  # before heaps are laid out, it might
+    return kind in (HEAP_WRITE, DEEP_WRITE)
+
+
+def _touched(kind: int, root: Any, selector: str | None) -> tuple[tuple[Cell, bool], ...]:
+    """The cells that an effect on the heap accesses, each with whether it is shared."""
+    if selector is None or kind not in (HEAP_READ, HEAP_WRITE):
+        return root.heap.part(selector).reach()
+    slot = root.heap.slot(selector)
+    slots = ((slot, slot.shared),)
+    return slots if kind == HEAP_WRITE else slots + root.heap.part(selector).reach()
 
 
 def _cell(source: tuple[Variable, str | None]) -> Cell:

@@ -115,9 +115,7 @@ def augmented(draft: Draft, node: ast.AugAssign, parent: int, field: str) -> Non
     visit(draft, node.value, index, "value")
     draft.calculated += [(load, written) for load in draft.loads[first:]]
     if write is not None:
-        draft.log.append(write)
-        if isinstance(target, ast.Name):
-            draft.log.append((AUGMENT, write[1], None, written))
+        draft.log += [write, (AUGMENT, write[1], write[2], written)]
 
 
 def delete(draft: Draft, node: ast.Delete, parent: int, field: str) -> None:

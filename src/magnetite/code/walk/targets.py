@@ -6,6 +6,7 @@ from typing import Any
 
 from magnetite.code.draft import Draft, Path, Source
 from magnetite.code.effects import (
+    DEEP_WRITE,
     HEAP_READ,
     HEAP_WRITE,
     SUBSCRIPT,
@@ -56,7 +57,7 @@ def _store_part(
         visit(draft, node.slice, index, "slice")
     if path:
         selector = path[1] or (node.attr if is_attribute else SUBSCRIPT)
-        draft.log.append((HEAP_WRITE, path[0], selector, index))
+        draft.log.append((HEAP_WRITE if path[1] is None else DEEP_WRITE, path[0], selector, index))
         draft.copies += [((path[0], selector), source) for source in sources]
     return index
 
