@@ -1,12 +1,15 @@
 """From source text and files to graphs: finding functions, building one or all of them, on one core or several."""
 
 import ast
+import gc
 import os
 import tokenize
 import warnings
+from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from os import PathLike
 from typing import Literal, get_args
 
@@ -15,6 +18,8 @@ from magnetite.code.graph import CodeGraph
 Kind = Literal["dataflow", "ast"]
 Mask = Literal["strict", "paper"] | None
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
+FILES_AHEAD = 4
+"""Files that each worker may be ahead of the reader."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +63,24 @@ def build_files(
     keep_docstrings: bool = False,
     workers: int | None = None,
 ) -> Iterator[tuple[str, list[CodeGraph] | ValueError]]:
-    """Every file's graphs, in the order of the paths, on several cores; a file that fails gives its error instead."""
-    with ProcessPoolExecutor(workers) as pool:
-        jobs = ((os.fspath(path), kind, mask, keep_docstrings) for path in paths)
-        yield from pool.map(_build_file, jobs)
+    """Every file's graphs, in the order of the paths, read ahead on several cores; a file that fails gives its error."""
+    jobs = ((os.fspath(path), kind, mask, keep_docstrings) for path in paths)
+    workers = workers or os.cpu_count() or 1
+    if workers == 1:
+        yield from map(_build_file, jobs)
+        return
+    # Spawned, not forked: other threads (of PyTorch, say) may hold locks. What was imported is no garbage: freeze it.
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=gc.freeze)
+    pending: deque[Future[tuple[str, list[CodeGraph] | ValueError]]] = deque()
+    try:
+        for job in jobs:
+            pending.append(pool.submit(_build_file, job))
+            if len(pending) > FILES_AHEAD * workers:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _build_file(job: tuple[str, Kind, Mask, bool]) -> tuple[str, list[CodeGraph] | ValueError]:
