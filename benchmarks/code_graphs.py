@@ -13,6 +13,7 @@ import gc
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from sysconfig import get_paths
 from typing import Any
@@ -74,7 +75,7 @@ def differs_from_text(graph: CodeGraph) -> bool:
     return any(
         not any(one <= source < other for source in into[other])
         for statements in lists.values()
-        for one, other in zip(statements, statements[1:], strict=False)
+        for one, other in pairwise(statements)
     )
 
 

@@ -67,6 +67,7 @@ EQUAL = [
     ("return {a, b, c}", "return {c, a, b}"),
     ("from m import a, b", "from m import b, a"),
     ("import os, sys", "import sys, os"),
+    ("import a.b, a.c\nreturn a", "import a.c, a.b\nreturn a"),
     ("class A(B, x=a, y=b):\n    pass", "class A(B, y=b, x=a):\n    pass"),
     ("return f(*xs, a=x, **d)", "return f(*xs, **d, a=x)"),
     ("return (a + b) * (c + d)", "return (d + c) * (b + a)"),

@@ -63,7 +63,7 @@ def build_files(
     keep_docstrings: bool = False,
     workers: int | None = None,
 ) -> Iterator[tuple[str, list[CodeGraph] | ValueError]]:
-    """Every file's graphs, in the order of the paths, read ahead on several cores; a file that fails gives its error."""
+    """Every file's graphs, in the order of the paths, on several cores; a file that fails gives its error."""
     jobs = ((os.fspath(path), kind, mask, keep_docstrings) for path in paths)
     workers = workers or os.cpu_count() or 1
     if workers == 1:

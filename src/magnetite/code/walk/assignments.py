@@ -1,6 +1,7 @@
 """Assignments, deletions, imports and declarations."""
 
 import ast
+from collections import Counter
 from typing import Any
 
 from magnetite.code.draft import Draft, Group
@@ -141,15 +142,25 @@ def bring(draft: Draft, node: ast.Import | ast.ImportFrom, parent: int, field: s
     origin = "." * (node.level or 0) + (node.module or "") if isinstance(node, ast.ImportFrom) else None
     index = draft.add(type(node).__name__, origin, parent, field, node.lineno)
     group = Group([], [len(draft.log)])
+    bound = Counter(map(_bound, node.names))
     for entry in node.names:
         shown = f"{entry.name} as {entry.asname}" if entry.asname else entry.name
         number = draft.add("alias", shown, index, "names", entry.lineno)
-        bound = draft.scope.binding(entry.asname or entry.name.partition(".")[0], imported=True)
-        draft.log.append((WRITE, bound, None, number))
+        name, _ = _bound(entry)
+        # `import a.b, a.c` binds `a` once, by both entries together
+        effect = (WRITE, draft.scope.binding(name, imported=True), None, number if bound[_bound(entry)] == 1 else index)
+        if effect not in draft.log[group.ends[0] :]:
+            draft.log.append(effect)
         group.nodes.append(number)
         group.ends.append(len(draft.log))
-    if len({variable for _, variable, _, _ in draft.log[group.ends[0] :]}) < len(node.names):
+    if len({name for name, _ in bound}) < len(bound):
         draft.groups.append(group)
+
+
+def _bound(entry: ast.alias) -> tuple[str, str]:
+    """The name that an import binds, and what it binds it to."""
+    first = entry.name.partition(".")[0]
+    return (entry.asname, entry.name) if entry.asname else (first, first)
 
 
 def declare(draft: Draft, node: ast.Global | ast.Nonlocal, parent: int, field: str) -> None:
