@@ -54,6 +54,7 @@ class Group:
 
     nodes: list[int]
     ends: list[int]
+    unit: int
 
 
 class Draft:

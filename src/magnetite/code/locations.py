@@ -25,6 +25,7 @@ from magnetite.code.effects import (
 )
 from magnetite.code.heaps import Cell, find, unify
 from magnetite.code.scopes import Variable, resolve
+from magnetite.code.summaries import summaries
 
 BATCH = 2048
 """Writes to a batch, about."""
@@ -64,7 +65,8 @@ class Locations:
         )
         if self.has_heap:
             self._lay_out_heap(effects)
-        self.summaries = self._summarise()
+        nested = draft.units > 1 or draft.itself in self.roots
+        self.summaries = summaries(draft) if nested else {}
         self._deal(effects)
         self._number_writes()
         self._sum_up()
@@ -86,25 +88,6 @@ class Locations:
                 variable.root.heap.part(selector)
                 if kind in (HEAP_READ, HEAP_WRITE):
                     variable.root.heap.slot(selector)
-
-    def _summarise(self) -> dict[int, list[Effect]]:
-        """What calling each unit does to variables of the units around it."""
-        draft = self.draft
-        if draft.units == 1 and draft.itself not in self.roots:
-            return {}
-        direct: list[dict[Effect, None]] = [{} for _ in range(draft.units)]
-        calls: list[set[int]] = [set() for _ in range(draft.units)]
-        for block, (begin, end) in enumerate(draft.stretches()):
-            unit = draft.unit_of[block]
-            for kind, variable, selector, _ in draft.log[begin:end]:
-                if kind == BARRIER:
-                    continue
-                root: Any = variable.root
-                if root.scope.unit != unit:
-                    direct[unit][(kind, root, selector, 0)] = None
-                if kind in (APPLY, USE):
-                    calls[unit].update(root.functions)
-        return {unit: _closure(unit, direct, calls) for unit in range(draft.units)}
 
     def _deal(self, effects: list[Any]) -> None:
         """Deal the variables of a long function into batches; those that reach a common cell stay together."""
@@ -255,16 +238,3 @@ def _leader(leaders: dict[Any, Any], one: Any) -> Any:
     while one is not leader:
         leaders[one], one = leader, leaders[one]
     return leader
-
-
-def _closure(unit: int, direct: list[dict[Effect, None]], calls: list[set[int]]) -> list[Effect]:
-    """The effects of a unit and of all units that it may call."""
-    found: dict[Effect, None] = {}
-    seen, pending = {unit}, [unit]
-    while pending:
-        current = pending.pop()
-        found |= direct[current]
-        new = calls[current] - seen
-        seen |= new
-        pending += new
-    return list(found)

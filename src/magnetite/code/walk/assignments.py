@@ -141,7 +141,7 @@ def bring(draft: Draft, node: ast.Import | ast.ImportFrom, parent: int, field: s
     """`import` binds names to modules; the order of the names in one import does not matter."""
     origin = "." * (node.level or 0) + (node.module or "") if isinstance(node, ast.ImportFrom) else None
     index = draft.add(type(node).__name__, origin, parent, field, node.lineno)
-    group = Group([], [len(draft.log)])
+    group = Group([], [len(draft.log)], draft.unit)
     bound = Counter(map(_bound, node.names))
     for entry in node.names:
         shown = f"{entry.name} as {entry.asname}" if entry.asname else entry.name

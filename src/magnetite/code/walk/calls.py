@@ -27,34 +27,40 @@ from magnetite.code.walk.visiting import (
 def call(draft: Draft, node: ast.Call, parent: int, field: str) -> Path:
     """A call: of a method, which may write its receiver, or of a function, which is assumed not to write."""
     index = draft.add("Call", None, parent, field, node.lineno)
-    discarded = draft.discarded is node
     function = node.func
+    if type(function) is ast.Name:
+        return _call_function(draft, node, index, function.id)
     if type(function) is ast.Attribute:
-        path = method(draft, function, index)
-        _arguments(draft, node, index)
-        if path == ():
-            return () if function.attr in SEQUENCE_METHODS else None
-        if path:
-            mutates = discarded or function.attr in MUTATORS
-            draft.effects += mutates
-            draft.log.append((MUTATE if mutates else HEAP_READ, path[0], path[1], index))
-        return None
-    if type(function) is not ast.Name:
-        visit(draft, function, index, "func")
-        _arguments(draft, node, index)
-        return None
-    base(draft, function, index, "func")
-    draft.callees[index + 1] = index
+        return _call_method(draft, node, index, function)
+    visit(draft, function, index, "func")
+    _arguments(draft, node, index)
+    return None
+
+
+def _call_function(draft: Draft, node: ast.Call, index: int, name: str) -> Path:
+    draft.callees[len(draft.rows)] = index
+    base(draft, node.func, index, "func")
     first = _arguments(draft, node, index)
-    variable = draft.scope.variable(function.id)
-    draft.log.append((APPLY, variable, None, index))
-    draft.effects += draft.units > 1
-    if function.id in WRITERS and first:
-        draft.effects += 1
+    draft.effects += 1  # unless it turns out that no function of this name has any
+    draft.log.append((APPLY, draft.scope.variable(name), None, index))
+    if name in WRITERS and first:
         draft.log.append((MUTATE, first[0], first[1], index))
-    if function.id == "super":
+    if name == "super":
         return _receiver(draft)
-    return () if function.id in SEQUENCE_MAKERS else None
+    return () if name in SEQUENCE_MAKERS else None
+
+
+def _call_method(draft: Draft, node: ast.Call, index: int, function: ast.Attribute) -> Path:
+    discarded = draft.discarded is node
+    path = method(draft, function, index)
+    _arguments(draft, node, index)
+    if path == ():
+        return () if function.attr in SEQUENCE_METHODS else None
+    if path:
+        mutates = discarded or function.attr in MUTATORS
+        draft.effects += mutates
+        draft.log.append((MUTATE if mutates else HEAP_READ, path[0], path[1], index))
+    return None
 
 
 def method(draft: Draft, node: ast.Attribute, parent: int) -> Path:

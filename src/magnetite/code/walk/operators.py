@@ -21,7 +21,7 @@ SYMMETRIC = frozenset({ast.Eq, ast.NotEq, ast.Is, ast.IsNot})
 def binary(draft: Draft, node: ast.BinOp, parent: int, field: str) -> Path:
     """`a + b`: operands of a commutative operator have the same name, unless sequences are concatenated."""
     index, kind, effects = draft.add("BinOp", None, parent, field, node.lineno), type(node.op), draft.effects
-    group = Group([len(draft.rows)], [len(draft.log)])
+    group = Group([len(draft.rows)], [len(draft.log)], draft.unit)
     left = EXPRESSIONS.get(type(node.left), generic)(draft, node.left, index, "input")
     draft.add(kind.__name__, None, index, "op")
     group.ends.append(len(draft.log))
@@ -56,7 +56,7 @@ def boolean(draft: Draft, node: ast.BoolOp, parent: int, field: str) -> Path:
     """`a and b`: every operand after the first may not be reached."""
     index = draft.add("BoolOp", None, parent, field, node.lineno)
     draft.add(type(node.op).__name__, None, index, "op")
-    group, effects = Group([len(draft.rows)], [len(draft.log)]), draft.effects
+    group, effects = Group([len(draft.rows)], [len(draft.log)], draft.unit), draft.effects
     visit(draft, node.values[0], index, "input")
     group.ends.append(len(draft.log))
     _each_may_end(draft, node.values[1:], index, ("input",), group)

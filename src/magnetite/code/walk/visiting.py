@@ -41,7 +41,7 @@ def visit_list(draft: Draft, nodes: Sequence[ast.AST | None], parent: int, field
 
 def visit_unordered(draft: Draft, nodes: Sequence[ast.AST], parent: int, field: str) -> None:
     """Elements whose position does not matter, unless one has effects on another: told when all effects are known."""
-    group, effects = Group([], [len(draft.log)]), draft.effects
+    group, effects = Group([], [len(draft.log)], draft.unit), draft.effects
     for node in nodes:
         group.nodes.append(len(draft.rows))
         EXPRESSIONS.get(type(node), generic)(draft, node, parent, field)
