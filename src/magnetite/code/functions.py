@@ -18,6 +18,7 @@ from magnetite.code.graph import CodeGraph
 Kind = Literal["dataflow", "ast"]
 Mask = Literal["strict", "paper"] | None
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
+Job = tuple[str, Kind, Mask, bool]
 FILES_AHEAD = 4
 """Files that each worker may be ahead of the reader."""
 
@@ -64,7 +65,7 @@ def build_files(
     workers: int | None = None,
 ) -> Iterator[tuple[str, list[CodeGraph] | ValueError]]:
     """Every file's graphs, in the order of the paths, on several cores; a file that fails gives its error."""
-    jobs = ((os.fspath(path), kind, mask, keep_docstrings) for path in paths)
+    jobs: Iterator[Job] = ((os.fspath(path), kind, mask, keep_docstrings) for path in paths)
     workers = workers or os.cpu_count() or 1
     if workers == 1:
         yield from map(_build_file, jobs)
@@ -83,7 +84,7 @@ def build_files(
         pool.shutdown(cancel_futures=True)
 
 
-def _build_file(job: tuple[str, Kind, Mask, bool]) -> tuple[str, list[CodeGraph] | ValueError]:
+def _build_file(job: Job) -> tuple[str, list[CodeGraph] | ValueError]:
     path, kind, mask, keep_docstrings = job
     try:
         return path, list(build_all(path, kind, mask, keep_docstrings))
