@@ -2,7 +2,7 @@
 
 >>> from magnetite import code
 >>> code.build("def f(a, b):\\n    return a + b")
-CodeGraph(f, dataflow, 12 nodes, 14 edges)
+CodeGraph(f, dataflow, 11 nodes, 13 edges)
 """
 
 from magnetite.code.commuting import COMMUTATIVE

@@ -43,7 +43,7 @@ def build(
     """The graph of one function of the source: the only one, or the one of this (qualified) name.
 
     >>> build("class A:\\n    def f(self):\\n        return self.g()\\n    def g(self):\\n        pass", name="A.g")
-    CodeGraph(A.g, dataflow, 6 nodes, 6 edges)
+    CodeGraph(A.g, dataflow, 4 nodes, 4 edges)
     """
     found = find(functions(parse(source)), name)
     return graph_of(found, kind, mask, keep_docstrings)

@@ -33,7 +33,7 @@ class CodeGraph:
     >>> from magnetite import code
     >>> graph = code.build("def f(a, b):\\n    return a + b")
     >>> graph
-    CodeGraph(f, dataflow, 12 nodes, 14 edges)
+    CodeGraph(f, dataflow, 11 nodes, 13 edges)
     >>> graph.hash == code.build("def f(a, b):\\n    return b + a").hash
     True
     """
