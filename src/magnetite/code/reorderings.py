@@ -31,6 +31,9 @@ from magnetite.code.traits import HIDDEN, traits
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
+MOVABLE = ("body", "orelse", "finalbody", "keywords", "elts")
+"""Lists of any length whose parts may change places."""
+
 LONGEST_LIST = 2_000
 """Statements of one list, or operands of one node, that can be reordered; work and memory grow with the square."""
 
@@ -114,16 +117,22 @@ def reorderings(
         raise ValueError(f"limit={limit} is negative: give the most texts to list, or None for all")
     tree, function = parse_function(source, name)
     nodes = _parents_first(function)
+    _check_lengths(nodes)
     known = traits(nodes, pure_calls)
     spots = [*places(nodes, operators, known), *_statement_lists(function, known)]
     free = [(spot, orders) for spot, orders in _without_repetitions(nodes, spots) if not orders.is_fixed]
-    for spot, _ in free:
-        if len(spot.parts) > LONGEST_LIST:
-            raise ValueError(
-                f"line {getattr(spot.parts[0], 'lineno', '?')} starts a list of {len(spot.parts):,} parts that may "
-                f"change places: at most {LONGEST_LIST:,} can be reordered"
-            )
     return Reorderings(tree, tuple(spot for spot, _ in free), tuple(orders for _, orders in free), limit)
+
+
+def _check_lengths(nodes: Sequence[ast.AST]) -> None:
+    for node in nodes:
+        for field in MOVABLE:
+            parts = getattr(node, field, None)
+            if isinstance(parts, list) and len(parts) > LONGEST_LIST and not isinstance(node, ast.List | ast.Tuple):
+                raise ValueError(
+                    f"line {getattr(parts[0], 'lineno', '?')} starts a list of {len(parts):,} parts that may change "
+                    f"places: at most {LONGEST_LIST:,} can be reordered"
+                )
 
 
 def _statement_lists(function: FunctionNode, known: Mapping[int, int]) -> Iterator[Places]:
