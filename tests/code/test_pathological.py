@@ -42,6 +42,12 @@ def test_too_many_pairs_are_an_error(monkeypatch):
         code.build(body(["if a: a = 1" for _ in range(200)]))
 
 
+def test_too_many_writes_in_too_many_blocks_are_an_error(monkeypatch):
+    monkeypatch.setattr(flow, "MAX_BITS", 10_000)
+    with pytest.raises(ValueError, match="401 blocks and 202 writes to one variable"):
+        code.build(body(["if a: a = 1" for _ in range(200)]))
+
+
 @pytest.mark.parametrize(
     "expression",
     ["-" * 1000 + "a", "+".join("a" * 1000), "a" + ".b" * 1000, "a" + ".b()" * 900, "not " * 1000 + "a"],

@@ -10,6 +10,9 @@ from magnetite.code.locations import Batch, Locations, Step
 MAX_EDGES = 5_000_000
 """Reaching writes may be quadratic in the length of a function; this many take about a gigabyte."""
 
+MAX_BITS = 4_000_000_000
+"""Blocks times writes to one variable (or to aliases of each other); as masks they take about a gigabyte."""
+
 
 class Transfer:
     """What a block does to the writes of a batch: `all` are those made at any point of it."""
@@ -72,6 +75,11 @@ def _collect(draft: Draft, batch: Batch, changes: dict[int, Transfer], pairs: di
 
 def _solve(draft: Draft, batch: Batch, changes: dict[int, Transfer]) -> list[int]:
     """The writes that reach the begin of every block: the least solution."""
+    if len(draft.starts) * len(batch.nodes) > MAX_BITS:
+        raise ValueError(
+            f"the function {draft.name!r} has {len(draft.starts):,} blocks and {len(batch.nodes):,} writes to one "
+            "variable: it is too large for a data-flow graph; split it, or use kind='ast'"
+        )
     entering, leaving = [0] * len(draft.starts), [0] * len(draft.starts)
     thrown: dict[int, list[tuple[int, int]]] = {}
     for target, first, last in draft.thrown:

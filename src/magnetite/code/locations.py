@@ -57,6 +57,7 @@ class Locations:
         self.draft = draft
         self.batches = [Batch()]
         self.bits: dict[tuple[int, Any], int] = {}
+        self.heap_masks: dict[tuple[Any, int, str | None], tuple[int, int]] = {}
         effects: list[Any] = [effect for effect in draft.log if effect[0] != BARRIER]
         self.roots = self._bind(effects)
         self.has_heap = any(
@@ -193,14 +194,19 @@ class Locations:
         variable that leads there, or by one that is bound once and wrote it before."""
         kind, variable, selector, node = effect
         root: Any = variable.root
-        read = kill = gen = 0
-        writes, alone = _writes_heap(effect), not find(root.heap).shared
-        for cell, shared in _touched(kind, root, selector):
-            read |= cell.mask
-            if writes:
-                gen |= self.bits[(node, cell)]
-                kill |= cell.mask if alone and not shared else root.through[cell] if root.writes <= 1 else 0
-        return (node, root.batch, read, kill, gen)
+        writes, gen = _writes_heap(effect), 0
+        key = (root, kind, selector)
+        if key not in self.heap_masks:
+            read = kill = 0
+            alone = writes and not find(root.heap).shared
+            for cell, shared in _touched(kind, root, selector):
+                read |= cell.mask
+                if writes:
+                    kill |= cell.mask if alone and not shared else root.through[cell] if root.writes <= 1 else 0
+            self.heap_masks[key] = read, kill
+        for cell, _ in _touched(kind, root, selector) if writes else ():
+            gen = gen | self.bits[(node, cell)] if gen else self.bits[(node, cell)]
+        return (node, root.batch, *self.heap_masks[key], gen)
 
 
 def _writes_heap(effect: Effect) -> bool:
