@@ -2,8 +2,8 @@
 
 python benchmarks/code_graphs.py        # writes results/benchmark-code-graphs.json
 
-Seconds are processor time of one process: the machine may have other work. Reading and parsing a file is counted once,
-and added to the time of each kind. Beside the times: what does not parse, what fails (nothing should), how often the
+Seconds are processor time, summed over processes: the machine may have other work. Reading and parsing a file is
+counted once, and added to the time of each kind. Beside the times: what does not parse, what fails (nothing should), how often the
 order of the text is not that of the graph, and how many reads of local names in the bodies of `with`, `async` and
 `match` a write reaches.
 """
@@ -13,7 +13,9 @@ import gc
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
+from multiprocessing import get_context
 from pathlib import Path
 from sysconfig import get_paths
 from typing import Any
@@ -103,29 +105,39 @@ def reads_inside(graph: CodeGraph) -> Iterator[bool]:
             yield node in reached
 
 
-def measure(files: list[Path], title: str) -> dict[str, Any]:
-    """Build everything of some files."""
+def measure_file(path: Path) -> tuple[Counter[str], Counter[str]]:
+    """Build everything of a file; what was counted, and processor seconds."""
     seconds, counts = Counter[str](), Counter[str]()
-    for path in track(files, title, transient=True):
-        for function in found_functions(path, seconds, counts):
-            counts["functions"] += 1
-            for kind in ("dataflow", "ast"):
-                begin = time.process_time()
-                try:
-                    graph = graph_of(function, kind, "strict", False)
-                except Exception as error:  # the point of the benchmark: none
-                    counts[f"{kind} failed"] += 1
-                    Console().print(path, function.name, repr(error))
-                    continue
-                finally:
-                    seconds[kind] += time.process_time() - begin
-                counts[f"{kind} nodes"] += len(graph)
-                counts[f"{kind} edges"] += len(graph.edges)
-                if kind == "dataflow":
-                    counts["not in text order"] += differs_from_text(graph)
-                    reads = list(reads_inside(graph))
-                    counts["reads in with, async, match"] += len(reads)
-                    counts["of them reached"] += sum(reads)
+    for function in found_functions(path, seconds, counts):
+        counts["functions"] += 1
+        for kind in ("dataflow", "ast"):
+            begin = time.process_time()
+            try:
+                graph = graph_of(function, kind, "strict", False)
+            except Exception as error:  # the point of the benchmark: none
+                counts[f"{kind} failed"] += 1
+                Console().print(path, function.name, repr(error))
+                continue
+            finally:
+                seconds[kind] += time.process_time() - begin
+            counts[f"{kind} nodes"] += len(graph)
+            counts[f"{kind} edges"] += len(graph.edges)
+            if kind == "dataflow":
+                counts["not in text order"] += differs_from_text(graph)
+                reads = list(reads_inside(graph))
+                counts["reads in with, async, match"] += len(reads)
+                counts["of them reached"] += sum(reads)
+    return counts, seconds
+
+
+def measure(files: list[Path], title: str, workers: int) -> dict[str, Any]:
+    """Build everything of some files, each in one process."""
+    seconds, counts = Counter[str](), Counter[str]()
+    # the objects of imported libraries are no garbage to look for
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=gc.freeze) as pool:
+        for found in track(pool.map(measure_file, files, chunksize=8), title, total=len(files), transient=True):
+            counts.update(found[0])
+            seconds.update(found[1])
     return {"files": len(files), "counts": dict(counts), "seconds": dict(seconds), **rates(counts, seconds)}
 
 
@@ -158,14 +170,14 @@ def main() -> None:
     """Print a table and write it as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the JSON")
+    parser.add_argument("--workers", type=int, default=1, help="processes; each file is built by one")
     options = parser.parse_args()
     record = Record("benchmark-code-graphs", seed=0)
-    gc.freeze()  # the objects of imported libraries are no garbage to look for
     library, installed = standard_library(), packages()
     every = [path for files in installed.values() for path in files]
     result: dict[str, Any] = {
-        "standard library": measure(library, "standard library"),
-        "installed packages": {"packages": sorted(installed), **measure(every, "packages")},
+        "standard library": measure(library, "standard library", options.workers),
+        "installed packages": {"packages": sorted(installed), **measure(every, "packages", options.workers)},
         "hashing": hashes(library[:200], 3000),
         "parallel": in_parallel(library[:200], 2),
     }

@@ -35,6 +35,7 @@ class Transfer:
 
 def reaching_writes(draft: Draft, locations: Locations) -> dict[tuple[int, int], bool]:
     """Pairs (write, access) of nodes; True where both run in the same call of the same function."""
+    _check_size(draft, locations)
     transfers: list[dict[int, Transfer]] = [{} for _ in locations.batches]
     for block, (begin, end) in enumerate(draft.stretches()):
         unit = draft.unit_of[block]
@@ -50,6 +51,15 @@ def reaching_writes(draft: Draft, locations: Locations) -> dict[tuple[int, int],
         if changes:
             _collect(draft, batch, changes, pairs)
     return pairs
+
+
+def _check_size(draft: Draft, locations: Locations) -> None:
+    blocks, writes = len(draft.starts), max(len(batch.nodes) for batch in locations.batches)
+    if blocks * writes > MAX_BITS:
+        raise ValueError(
+            f"the function {draft.name!r} has {blocks:,} blocks and {writes:,} writes to one variable: "
+            "it is too large for a data-flow graph; split it, or use kind='ast'"
+        )
 
 
 def _collect(draft: Draft, batch: Batch, changes: dict[int, Transfer], pairs: dict[tuple[int, int], bool]) -> None:
@@ -75,11 +85,6 @@ def _collect(draft: Draft, batch: Batch, changes: dict[int, Transfer], pairs: di
 
 def _solve(draft: Draft, batch: Batch, changes: dict[int, Transfer]) -> list[int]:
     """The writes that reach the begin of every block: the least solution."""
-    if len(draft.starts) * len(batch.nodes) > MAX_BITS:
-        raise ValueError(
-            f"the function {draft.name!r} has {len(draft.starts):,} blocks and {len(batch.nodes):,} writes to one "
-            "variable: it is too large for a data-flow graph; split it, or use kind='ast'"
-        )
     entering, leaving = [0] * len(draft.starts), [0] * len(draft.starts)
     thrown: dict[int, list[tuple[int, int]]] = {}
     for target, first, last in draft.thrown:
