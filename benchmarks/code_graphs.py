@@ -3,9 +3,9 @@
 python benchmarks/code_graphs.py        # writes results/benchmark-code-graphs.json
 
 Seconds are processor time, summed over processes: the machine may have other work. Reading and parsing a file is
-counted once, and added to the time of each kind. Beside the times: what does not parse, what fails (nothing should), how often the
-order of the text is not that of the graph, and how many reads of local names in the bodies of `with`, `async` and
-`match` a write reaches.
+counted once, and added to the time of each kind. Beside the times: what does not parse, what fails (nothing should),
+how often the order of the text is not that of the graph, and how many reads of local names in the bodies of `with`,
+`async` and `match` a write reaches.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Where a function's own name stands in it: what is masked so that a model cannot read the answer off."""
 
 import ast
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from magnetite.code.draft import Draft
 from magnetite.code.scopes import resolve
@@ -58,6 +58,13 @@ def masked_nodes(function: Definition, mask: str | None, is_method: bool = False
     """
     if mask is None:
         return []
+    if not any(_mentions(node, function.name) for node in ast.walk(function)):
+        return [function]
     draft = draft_of(function, function.name, is_method)
     nodes = {number: node for number, _, node in draft.mentions}
     return [function, *(nodes[number] for number in masked(draft, references(draft), mask)[1:])]
+
+
+def _mentions(node: Any, name: str) -> bool:
+    kind = type(node)
+    return (kind is ast.Name and node.id == name) or (kind is ast.Attribute and node.attr == name)
