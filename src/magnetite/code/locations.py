@@ -25,7 +25,7 @@ from magnetite.code.effects import (
 )
 from magnetite.code.heaps import Cell, find, unify
 from magnetite.code.scopes import Variable, resolve
-from magnetite.code.summaries import summaries
+from magnetite.code.summaries import share_functions, summaries
 
 BATCH = 2048
 """Writes to a batch, about."""
@@ -77,6 +77,8 @@ class Locations:
         variables = {effect[1] for effect in effects}
         for variable in variables:
             variable.root = resolve(variable)
+        if self.draft.units > 1:
+            share_functions(self.draft.copies)
         return {variable.root for variable in variables}
 
     def _lay_out_heap(self, effects: list[Any]) -> None:
@@ -151,8 +153,9 @@ class Locations:
             if self.has_heap:
                 alone = not find(root.heap).shared
                 for cell, shared in root.heap.reach():
-                    root.used |= cell.mask
+                    root.behind |= cell.mask
                     root.killed |= cell.mask if alone and not shared else 0
+                root.used |= root.behind
 
     def _applied(self, effect: Effect, unit: int) -> Iterator[Effect]:
         """The effects that using a function has here, on variables that can be seen from here."""
@@ -161,7 +164,7 @@ class Locations:
         around = self.draft.units_around(unit) if functions else ()
         for function in functions:
             for kind, touched, selector, _ in self.summaries[function]:
-                if kind != APPLY and touched.scope.unit in around:
+                if touched.scope.unit in around:
                     yield (kind, touched, selector, node)
 
     def steps(self, effect: Effect, unit: int) -> list[Step]:
@@ -169,7 +172,7 @@ class Locations:
         kind = effect[0]
         if kind == BARRIER:
             return []
-        found = [] if kind == APPLY else [self._step(effect)]
+        found = [self._step(effect)]
         if self.summaries and kind in (APPLY, USE):
             # the function may or may not be called: it replaces nothing
             applied = [self._step(one) for one in self._applied(effect, unit)]
@@ -183,6 +186,8 @@ class Locations:
             return (node, root.batch, root.used, 0, 0)
         if kind == READ:
             return (node, root.batch, root.mask, 0, 0)
+        if kind == APPLY:
+            return (node, root.batch, root.behind, 0, 0)
         if kind == WRITE:
             return (node, root.batch, root.mask, root.killed, self.bits[(node, root)])
         if not self.has_heap:

@@ -14,7 +14,7 @@ class Variable:
 
     __slots__ = (
         *("bound", "functions", "imported", "name", "root", "scope"),
-        *("batch", "heap", "killed", "mask", "through", "used", "writes"),
+        *("batch", "behind", "heap", "killed", "mask", "through", "used", "writes"),
     )
 
     def __init__(self, name: str, scope: "Scope"):
@@ -27,7 +27,7 @@ class Variable:
         """Units (functions, lambdas, methods of a class) that the name may stand for."""
         self.root: Variable = self
         # filled in by `locations`
-        self.batch = self.mask = self.used = self.killed = self.writes = 0
+        self.batch = self.mask = self.used = self.behind = self.killed = self.writes = 0
         self.heap: Any = None
         self.through: dict[object, int] = {}
 

@@ -1,7 +1,8 @@
-"""What calling a nested function does to the variables of the functions around it."""
+"""Which nested functions a name may stand for, and what calling them does to variables of the functions around."""
 
-from magnetite.code.draft import Draft
+from magnetite.code.draft import Draft, Source
 from magnetite.code.effects import APPLY, BARRIER, USE, Effect
+from magnetite.code.scopes import resolve
 
 
 def summaries(draft: Draft) -> dict[int, list[Effect]]:
@@ -34,3 +35,15 @@ def _closure(unit: int, direct: list[dict[Effect, None]], calls: list[set[int]])
         seen |= new
         pending += new
     return list(found)
+
+
+def share_functions(copies: list[tuple[Source, Source]]) -> None:
+    """`h = g` makes `h` stand for the functions of `g`, and so on for copies of copies."""
+    pairs = [(resolve(to), resolve(of)) for (to, part), (of, piece) in copies if part is None and piece is None]
+    changed = True
+    while changed:
+        changed = False
+        for to, of in pairs:
+            new = [unit for unit in of.functions if unit not in to.functions]
+            to.functions += new
+            changed |= bool(new)
