@@ -129,6 +129,22 @@ BAD = {
     "evaluate nothing": (["evaluate", "nowhere"], "config.json does not exist"),
     "evaluate an unknown split": (["evaluate", "nowhere", "--split", "rest"], "rest"),
     "cells that do not exist": (["reproduce", "figure-sorting", "--only", "x"], "fits no cell"),
+    "no such function": (["graph", "two.py::h", "--out", "g.svg"], "choose one of f, C.g"),
+    "several functions": (["graph", "two.py", "--out", "g.svg"], "several functions (f, C.g)"),
+    "no function": (["graph", "none.py", "--out", "g.svg"], "no function"),
+    "no Python": (["graph", "wrong.py::f", "--out", "g.svg"], "line 2"),
+    "null bytes": (["graph", "null.py::f", "--out", "g.svg"], "null bytes"),
+    "a wrong encoding": (["graph", "latin.py::f", "--out", "g.svg"], "latin.py"),
+    "an unknown encoding": (["graph", "klingon.py::f", "--out", "g.svg"], "klingon.py"),
+    "no source": (["graph", "missing.py::f", "--out", "g.svg"], "missing.py"),
+    "a folder of sources": (["graph", "folder.npz::f", "--out", "g.svg"], "folder.npz"),
+    "unknown kind": (["graph", "two.py::f", "--out", "g.svg", "--kind", "flow"], "dataflow, ast"),
+    "unknown mask": (["graph", "two.py::f", "--out", "g.svg", "--mask", "iron"], "strict, paper, none"),
+    "unknown layout": (["graph", "two.py::f", "--out", "g.svg", "--layout", "spiral"], "auto, layers"),
+    "unknown picture": (["graph", "two.py::f", "--out", "g.bmp"], "ending"),
+    "no picture to compare in": (["graph", "two.py::f", "--out", "g.json", "--compare"], "--compare"),
+    "unwritable graph": (["graph", "two.py::f", "--out", "/proc/g.svg"], "cannot be written"),
+    "no graph": (["graph", "two.py::f"], "--out"),
     "unknown benchmark": (["bench", "patience"], "eigen, walks"),
     "unknown figure": (["reproduce", "figure-0"], "figure-examples"),
     "nothing to plot": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "svd", "--plot", "a.png"], "--plot"),
@@ -151,6 +167,12 @@ def test_bad_input_gets_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys, 
     (tmp_path / "empty.npz").touch()
     (tmp_path / "data.pt").touch()
     (tmp_path / "data.xyz").touch()
+    (tmp_path / "two.py").write_text("def f(a):\n    return a\n\nclass C:\n    def g(self):\n        pass\n")
+    (tmp_path / "none.py").write_text("x = 1\n")
+    (tmp_path / "wrong.py").write_text("x = 1\ndef f(:\n")
+    (tmp_path / "null.py").write_bytes(b"def f(): pass\x00\n")
+    (tmp_path / "latin.py").write_bytes(b"def f(): return '\xe9'\n")
+    (tmp_path / "klingon.py").write_bytes(b"# coding: klingon\ndef f(): pass\n")
     np.savez(tmp_path / "range.npz", edge_index=np.array([[0], [5]]), num_nodes=3)
     mt.Digraphs.from_edges([[0], [1]]).save(tmp_path / "short.safetensors")
     (tmp_path / "short.safetensors").write_bytes((tmp_path / "short.safetensors").read_bytes()[:-3])
@@ -185,6 +207,7 @@ def test_a_mistake_of_ours_keeps_its_traceback(path, monkeypatch, tmp_path):
         ["bench", "--help"],
         ["train", "--help"],
         ["evaluate", "--help"],
+        ["graph", "--help"],
     ],
 )
 def test_help_shows_an_example(monkeypatch, capsys, arguments):

@@ -6,7 +6,7 @@
 Eigenpairs(1 graphs, k=2, torch.complex64)
 """
 
-from magnetite import nn, sorting
+from magnetite import code, nn, sorting
 from magnetite.batching import pad
 from magnetite.encodings import (
     SVD,
@@ -39,6 +39,7 @@ __all__ = [
     "SparseRandomWalk",
     "__version__",
     "cached",
+    "code",
     "fourier",
     "graph_filter",
     "inverse_fourier",

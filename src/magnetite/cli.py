@@ -1,4 +1,4 @@
-"""The command line: `magnetite encode`, `data`, `train`, `evaluate`, `reproduce`, `bench`."""
+"""The command line: `magnetite encode`, `data`, `graph`, `train`, `evaluate`, `reproduce`, `bench`."""
 
 import sys
 from collections.abc import Callable
@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from magnetite.code.command import graph
 from magnetite.encodings import SVD, Depth, Eigenpairs, Laplacian, MagneticLaplacian, RandomWalk, Sinusoidal
 from magnetite.encodings.cache import Encoding, cached, shards
 from magnetite.files import check_output, read_graphs, write_encoding
@@ -95,6 +96,7 @@ def encode(
 app.command(epilog="Example: magnetite data sorting --split train --out sorting-networks")(data)
 app.command(epilog="Example: magnetite train playground --encoding magnetic --preset quick")(train)
 app.command(epilog="Example: magnetite evaluate runs/sorting-magnetic-paper-seed0 --split test")(evaluate)
+app.command(epilog="Example: magnetite graph file.py::function --kind dataflow --out graph.svg")(graph)
 
 
 @app.command(epilog="Example: magnetite reproduce figure-sorting --budget 0.1 --only magnetic")

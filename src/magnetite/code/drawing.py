@@ -1,0 +1,175 @@
+"""Graphs of source code as SVG: boxes in layers, edges coloured by type, a legend; nothing to install."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import accumulate, pairwise
+
+from magnetite.code import graphviz
+from magnetite.code.graph import CodeGraph, Edge
+from magnetite.code.layout import Layout, Pair, Point, layered
+
+COLOURS = {
+    "FIELD": "#9aa0a6",
+    "CFG_NEXT": "#1a73e8",
+    "LAST_WRITE": "#188038",
+    "CALCULATED_FROM": "#e37400",
+    "CALLS": "#a142f4",
+    "NEXT_TOKEN": "#d93025",
+}
+"""The colour of each edge type that is drawn; edges that only turn another one round are left out."""
+
+LETTER, LINE, PADDING, MARGIN = 6.8, 15.0, 8.0, 20.0
+"""Width of a letter, height of a line of text, space around text, space around a graph."""
+LONGEST_LABEL = 28
+EDGE_NAMES_UP_TO = 150
+"""Nodes up to which the names of edges are written beside them; beyond, they only show under the mouse."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One graph, drawn: SVG elements and the size they take."""
+
+    body: str
+    width: float
+    height: float
+
+
+def with_graphviz(edges: Sequence[Pair], sizes: Sequence[Point]) -> Layout:
+    """Positions by graphviz if it is there and succeeds, else by our own layers."""
+    return (graphviz.placed(edges, sizes) if graphviz.available() else None) or layered(edges, sizes)
+
+
+LAYOUTS: dict[str, Callable[[Sequence[Pair], Sequence[Point]], Layout]] = {"auto": with_graphviz, "layers": layered}
+"""Who places the nodes: graphviz where it is installed, or always this library."""
+
+
+def to_svg(graphs: CodeGraph | Sequence[CodeGraph], layout: str = "auto") -> str:
+    """One graph, or several side by side, as an SVG image with a title each and one legend."""
+    graphs = [graphs] if isinstance(graphs, CodeGraph) else graphs
+    if layout not in LAYOUTS:
+        raise ValueError(f"unknown layout {layout!r}: choose one of {', '.join(LAYOUTS)}")
+    panels = [_panel(graph, layout) for graph in graphs]
+    lefts = list(accumulate((panel.width + 2 * MARGIN for panel in panels), initial=MARGIN))
+    top = MARGIN + 2 * LINE
+    legend, legend_width = _legend([kind for kind in COLOURS if any(e.type == kind for g in graphs for e in g.edges)])
+    shapes = [_moved(MARGIN, MARGIN, legend)]
+    shapes += [_moved(left, top, panel.body) for left, panel in zip(lefts, panels, strict=False)]
+    width = max(lefts[-1] - MARGIN, legend_width + 2 * MARGIN)
+    return _document(width, top + max(panel.height for panel in panels) + MARGIN, shapes)
+
+
+def _panel(graph: CodeGraph, layout: str) -> Panel:
+    labels = [_label(kind, attribute) for kind, attribute in zip(graph.types, graph.attributes, strict=True)]
+    sizes = [(LETTER * max(map(len, lines)) + 2 * PADDING, LINE * len(lines) + PADDING) for lines in labels]
+    edges = [edge for edge in graph.edges if edge.type in COLOURS]
+    places = LAYOUTS[layout]([(edge.source, edge.target) for edge in edges], sizes)
+    named = len(labels) <= EDGE_NAMES_UP_TO
+    shapes = [_arrow(edge, sizes, route, named) for edge, route in zip(edges, places.edges, strict=True)]
+    shapes += [
+        _box(node, lines, place, size, graph.lines[node])
+        for node, (lines, place, size) in enumerate(zip(labels, places.nodes, sizes, strict=True))
+    ]
+    title = f"{graph.kind}: {graph.name}"
+    body = _text(0, LINE, title, 'font-weight="bold"') + _moved(0, 2 * LINE, "\n".join(shapes))
+    return Panel(body, max(places.width, LETTER * len(title)), places.height + 2 * LINE)
+
+
+def _label(kind: str, attribute: str | None) -> tuple[str, ...]:
+    return (kind,) if attribute is None else (kind, shown(attribute))
+
+
+def shown(text: str, longest: int = LONGEST_LABEL) -> str:
+    """Text that can stand in a picture: what cannot be printed is written as an escape, what is too long is cut.
+
+    >>> shown("a\\nb"), shown(""), shown("x" * 40)
+    ('a\\\\nb', "''", 'xxxxxxxxxxxxxxxxxxxxxxxxxxx…')
+    """
+    head = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text[: longest + 1]) or "''"
+    return head if len(head) <= longest else head[: longest - 1] + "…"
+
+
+def _box(node: int, lines: Sequence[str], centre: Point, size: Point, line: int) -> str:
+    (x, y), (width, height) = centre, size
+    frame = (
+        f'<rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" height="{height:.1f}" rx="4" '
+        f'fill="{"#e8f0fe" if len(lines) > 1 else "#ffffff"}" stroke="#5f6368"/>'
+    )
+    first = y - LINE * (len(lines) - 1) / 2 + 4
+    words = [
+        _text(x, first + LINE * row, text, 'text-anchor="middle"' + (' font-weight="bold"' if row else ""))
+        for row, text in enumerate(lines)
+    ]
+    return "".join([f"<g><title>node {node}, line {line}</title>", frame, *words, "</g>"])
+
+
+def _arrow(edge: Edge, sizes: Sequence[Point], route: Sequence[Point], named: bool) -> str:
+    colour, name = COLOURS[edge.type], f"{edge.type} {edge.name}".strip()
+    if edge.source == edge.target:
+        (x, y), (width, height) = route[0], sizes[edge.source]
+        right, reach = x + width / 2, x + width / 2 + 18
+        way = f"M{right:.1f},{y - height / 4:.1f} C{reach:.1f},{y - height:.1f} {reach:.1f},{y + height:.1f} "
+        way, beside = way + f"{right:.1f},{y + height / 4:.1f}", (reach, y)
+    else:
+        shift = 3.0 * (list(COLOURS).index(edge.type) - 2)  # parallel edges of different types must not hide each other
+        points = [(x + shift, y) for x, y in route]
+        points[0] = _border(points[0], points[1], sizes[edge.source])
+        points[-1] = _border(points[-1], points[-2], sizes[edge.target])
+        way, beside = _curve(points), _near_end(points[-2], points[-1])
+    text = _text(*beside, edge.name, f'font-size="8" fill="{colour}" text-anchor="middle"') if named else ""
+    path = f'<path d="{way}" fill="none" stroke="{colour}" marker-end="url(#{edge.type})"/>'
+    return f"<g><title>{escape(name)}</title>{path}{text}</g>"
+
+
+def _border(inside: Point, towards: Point, size: Point) -> Point:
+    """Where the line from a box's centre towards a point leaves the box."""
+    (x, y), (dx, dy) = inside, (towards[0] - inside[0], towards[1] - inside[1])
+    ways = [half / abs(step) for half, step in zip((size[0] / 2, size[1] / 2), (dx, dy), strict=True) if step]
+    part = min([*ways, 1.0])
+    return x + part * dx, y + part * dy
+
+
+def _curve(points: Sequence[Point]) -> str:
+    start = f"M{points[0][0]:.1f},{points[0][1]:.1f}"
+    bends = [
+        f"C{x0:.1f},{(y0 + y1) / 2:.1f} {x1:.1f},{(y0 + y1) / 2:.1f} {x1:.1f},{y1:.1f}"
+        for (x0, y0), (x1, y1) in pairwise(points)
+    ]
+    return " ".join([start, *bends])
+
+
+def _near_end(one: Point, two: Point) -> Point:
+    """The curve's point at 0.7, where edges from one node have parted."""
+    return one[0] + 0.784 * (two[0] - one[0]), one[1] + 0.658 * (two[1] - one[1])
+
+
+def _legend(kinds: Sequence[str]) -> tuple[str, float]:
+    """A coloured line and a word for each edge type; and how wide all that is."""
+    lefts = list(accumulate((LETTER * len(kind) + 3 * MARGIN for kind in kinds), initial=0.0))
+    shapes = [
+        f'<path d="M{left:.0f},-4 h24" stroke="{COLOURS[kind]}" stroke-width="3"/>' + _text(left + 30, 0, kind)
+        for left, kind in zip(lefts, kinds, strict=False)
+    ]
+    return "".join(shapes), lefts[-1]
+
+
+def _text(x: float, y: float, text: str, style: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(text)}</text>'
+
+
+def _moved(x: float, y: float, body: str) -> str:
+    return f'<g transform="translate({x:.1f},{y:.1f})">\n{body}\n</g>'
+
+
+def _document(width: float, height: float, shapes: Sequence[str]) -> str:
+    heads = "".join(
+        f'<marker id="{kind}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        f'<path d="M0,1 L8,4 L0,7 z" fill="{colour}"/></marker>'
+        for kind, colour in COLOURS.items()
+    )
+    body = "\n".join(shapes)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="monospace" font-size="11">\n'
+        f'<defs>{heads}</defs>\n<rect width="100%" height="100%" fill="white"/>\n{body}\n</svg>\n'
+    )
