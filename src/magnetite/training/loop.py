@@ -55,8 +55,8 @@ class Trainer:
         self.optimizer = optimizer
         self.clip = AdaptiveClipping(self.model.parameters(), optim.clip)
 
-    def run(self) -> None:
-        """Train to the end, or to the end of patience."""
+    def prepare(self) -> None:
+        """Draw the training data, and plan all steps and the shapes of their chunks."""
         config = self.config
         self.data = TrainingData(
             config.task,
@@ -67,12 +67,16 @@ class Trainer:
             self.fabric.device,
             self.share,
         )
-        self.valid = self.evaluation_data("valid")
         self.total = max(1, round(config.optim.epochs * config.optim.budget * self.data.steps))
         self.warmup = min(self.total, round(config.optim.warmup * config.optim.budget * self.data.steps))
         if not self.position.shapes:
             self.position.shapes = self.data.shapes(epochs=-(-self.total // self.data.steps))
-        self.every = max(1, round(config.run.evaluate_every * self.data.steps))
+
+    def run(self) -> None:
+        """Train to the end, or to the end of patience."""
+        self.prepare()
+        self.valid = self.evaluation_data("valid")
+        self.every = max(1, round(self.config.run.evaluate_every * self.data.steps))
         main = self.fabric.is_global_zero
         self.log = RunLog(self.folder, self.position.step, enabled=main)
         with Display(self.total, self.position.step, enabled=main) as self.display, interruptions() as asked:
@@ -121,7 +125,7 @@ class Trainer:
     def _block(self, block: Block, asked: threading.Event) -> None:
         self.position.shapes = shapes_for(self.position.shapes, block.most)
         for step in range(len(block)):
-            self._step(block, step)
+            self.step(block, step)
             self.position.step += 1
             if self.position.step % self.config.run.log_every == 0 or self.position.step == self.total:
                 self._tell()
@@ -134,7 +138,7 @@ class Trainer:
             if self._finished():
                 return
 
-    def _step(self, block: Block, step: int) -> None:
+    def step(self, block: Block, step: int) -> None:
         """One update by the mean loss of a whole batch, chunk by chunk."""
         position, share, optim = self.position, self.share, self.config.optim
         # Dropout is a function of seed, step and process, so that a resumed training draws the same.
