@@ -13,7 +13,7 @@ from magnetite.training.encodings import ENCODINGS, EncodingChoice
 from magnetite.training.models import MODELS, ModelChoice, Transformer
 
 DATA_MODES = ("auto", "resident", "pooled", "fresh")
-COMPILE_MODES = ("none", "whole", "layers", "dynamic")
+COMPILE_MODES = ("none", "whole", "layers")
 PRECISIONS = ("32-true", "bf16-mixed")
 
 
@@ -68,14 +68,15 @@ class Data:
 class Run:
     """How a training is run and watched; `evaluate_every` is a share of an epoch, `patience` counts evaluations.
 
-    `compile` is none, whole (model and loss as one graph a shape), layers (each layer alone, compiled once for all
-    of its kind) or dynamic (one graph for all shapes). `capture` replays a step as CUDA graphs, where one process
+    `compile` is none, whole (model and loss as one graph) or layers (each layer alone, compiled once for all of its
+    kind); with `dynamic` once for all shapes, else once a shape. `capture` replays a step as CUDA graphs, where one process
     trains on a GPU.
     """
 
     seed: int = 0
     precision: str = "32-true"
     compile: str = "none"
+    dynamic: bool = False
     capture: bool = True
     evaluate_every: float = 1.0
     patience: int = 0

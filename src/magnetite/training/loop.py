@@ -51,7 +51,8 @@ class Trainer:
         self.objective = Objective(self.model, config.task).to(fabric.device)
         optim = config.optim
         optimizer = adamw(self.model.parameters(), (optim.betas[0], optim.betas[1]), optim.weight_decay, fabric.device)
-        self.forward, self.stepper = fabric.setup(compiled(self.objective, config.run.compile), optimizer)
+        objective = compiled(self.objective, config.run.compile, config.run.dynamic)
+        self.forward, self.stepper = fabric.setup(objective, optimizer)
         self.optimizer = optimizer
         self.clip = AdaptiveClipping(self.model.parameters(), optim.clip)
 

@@ -34,14 +34,14 @@ class Objective(torch.nn.Module):
         return self.task.loss(outputs, batch), outputs.detach()
 
 
-def compiled(objective: Objective, mode: str) -> Any:
-    """The objective to train with: as it is, as one graph a shape, as one for all shapes, or with compiled layers."""
+def compiled(objective: Objective, mode: str, dynamic: bool) -> Any:
+    """The objective to train with: as it is, as one graph, or with compiled layers; a shape, or for all shapes."""
     if mode == "none":
         return objective
     torch._dynamo.config.recompile_limit = RECOMPILATIONS
     if mode != "layers":
-        return torch.compile(objective, dynamic=mode == "dynamic")
+        return torch.compile(objective, dynamic=dynamic)
     for child in objective.model.children():
         for layer in child if isinstance(child, torch.nn.ModuleList) else [child]:
-            layer.compile(dynamic=False)
+            layer.compile(dynamic=dynamic)
     return objective
