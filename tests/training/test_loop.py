@@ -70,12 +70,12 @@ def test_a_stopped_training_goes_on_to_the_same_result(trainer, tmp_path, mode, 
     whole = trainer(config, tmp_path / "whole")
     whole.run()
 
-    def stop_at_five(self, block, step, original=Trainer._step):
+    def stop_at_five(self, block, step, original=Trainer.step):
         original(self, block, step)
         if self.position.step == 5:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(Trainer, "_step", stop_at_five)
+    monkeypatch.setattr(Trainer, "step", stop_at_five)
     with pytest.raises(Interrupted):
         trainer(config, tmp_path / "parts").run()
     monkeypatch.undo()

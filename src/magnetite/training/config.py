@@ -69,8 +69,8 @@ class Run:
     """How a training is run and watched; `evaluate_every` is a share of an epoch, `patience` counts evaluations.
 
     `compile` is none, whole (model and loss as one graph) or layers (each layer alone, compiled once for all of its
-    kind); with `dynamic` once for all shapes, else once a shape. `capture` replays a step as CUDA graphs, where one process
-    trains on a GPU.
+    kind); with `dynamic` once for all shapes, else once a shape. `capture` replays a step as CUDA graphs, where one
+    process trains on a GPU.
     """
 
     seed: int = 0
