@@ -124,13 +124,13 @@ def _code() -> list[Row]:
     measured = result("benchmark-code-graphs")
     library, packages = (measured[corpus] for corpus in ("standard library", "installed packages"))
     counts = [corpus["counts"] for corpus in (library, packages)]
-    functions, failed = (sum(count.get(key, 0) for count in counts) for key in ("functions", "failed"))
+    functions, failed = (sum(count.get(key, 0) for count in counts) for key in ("functions", "dataflow failed"))
     texts = result("reorderings")["f1_score"]
     return [
         (
             f"data-flow graphs of {functions:,} functions (standard library / installed packages), one core",
             "the authors' 162 a second",
-            f"{library['times_authors']:.0f}× / {packages['times_authors']:.0f}× faster, {failed} failed",
+            f"{library['times_authors']:.1f}× / {packages['times_authors']:.1f}× faster, {failed} failed",
             "benchmarks/code_graphs.py",
         ),
         (
