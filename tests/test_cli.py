@@ -218,3 +218,10 @@ def test_help_shows_an_example(monkeypatch, capsys, arguments):
 
 def test_version(monkeypatch, capsys):
     assert call(monkeypatch, capsys, "--version")[1] == f"magnetite {mt.__version__}\n"
+
+
+def test_a_missing_extra_is_named(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "lightning.fabric", None)
+    code, _, stderr = call(monkeypatch, capsys, "train", "sorting", "--device", "cpu", "--out", "run")
+    assert code == 2
+    assert "pip install 'magnetite[train]'" in stderr

@@ -92,11 +92,11 @@ class Batch:
 
         >>> pad(Digraphs.from_edges([[0], [1]])).encoding("eigenpairs")
         Traceback (most recent call last):
-        ValueError: the batch holds no encoding 'eigenpairs' (it holds none): give it to pad(graphs, …)
+        ValueError: the batch holds no encoding 'eigenpairs' (it holds none): pad(graphs, eigenpairs=…)
         """
         if name not in self.encodings:
             known = ", ".join(self.encodings) or "none"
-            raise ValueError(f"the batch holds no encoding {name!r} (it holds {known}): give it to pad(graphs, …)")
+            raise ValueError(f"the batch holds no encoding {name!r} (it holds {known}): pad(graphs, {name}=…)")
         return self.encodings[name]
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> "Batch":
@@ -230,6 +230,8 @@ def _gather(
 def _by_kind(encodings: tuple[Packed, ...]) -> dict[str, Packed]:
     parts: dict[str, Packed] = {}
     for part in encodings:
+        if not isinstance(part, Packed):
+            raise TypeError(f"{part!r} is no result of an encoding: give encoding(graphs), not the encoding itself")
         name = NAMES.get(type(part))
         if name is None:
             raise TypeError(f"{type(part).__name__} has no name of its own: give it by keyword, pad(graphs, name=…)")

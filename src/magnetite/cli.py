@@ -41,6 +41,10 @@ ENCODINGS: dict[str, Callable[[dict[str, Any]], Encoding[Packed]]] = {
 """Encodings by their names on the command line, made from its options."""
 
 
+EXTRAS = {"lightning": "train", "tensorboard": "train", "torch_geometric": "pyg"}
+"""Which extra of the package brings what a command may miss."""
+
+
 @app.callback(invoke_without_command=True)
 def _main(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
     if version:
@@ -162,6 +166,8 @@ def _one_line(error: Exception) -> str | None:
         return f"{error.format_message()} See --help."  # type: ignore[attr-defined]
     if isinstance(error, ValueError | OSError | ArithmeticError):
         return " ".join(str(error).split())
+    if isinstance(error, ModuleNotFoundError) and (extra := EXTRAS.get((error.name or "").split(".")[0])):
+        return f"{error.name} is not installed: pip install 'magnetite[{extra}]'"
     return None
 
 

@@ -153,6 +153,8 @@ class Digraphs(Packed):
     def from_networkx(cls, graphs: "nx.Graph | Iterable[nx.Graph]", weight: str = "weight") -> "Digraphs":
         """From networkx graphs, nodes in their own order; an undirected edge becomes two edges.
 
+        Attributes other than `weight` are left behind: add them with `replace(node_features=…)`.
+
         >>> import networkx as nx
         >>> Digraphs.from_networkx([nx.path_graph(9, nx.DiGraph), nx.cycle_graph(3)])
         Digraphs(2 graphs, 12 nodes, 14 edges)

@@ -109,3 +109,13 @@ def test_many_files_on_several_cores(tmp_path):
 def test_graphs_travel_between_processes():
     graph = code.build("def f(a): return a")
     assert pickle.loads(pickle.dumps(graph)).hash == graph.hash
+
+
+def test_one_path_is_no_list_of_paths():
+    with pytest.raises(ValueError, match="is one path: give a list"):
+        next(code.build_files("source.py"))
+
+
+def test_a_function_object_is_no_source():
+    with pytest.raises(TypeError, match=r"give inspect\.getsource"):
+        code.build(test_one_path_is_no_list_of_paths)

@@ -62,7 +62,7 @@ def test_words_are_lowered_at_evaluation_only():
 
 def test_what_is_missing_is_named():
     graphs = generic_digraphs(0)
-    with pytest.raises(ValueError, match="no position gives pairs"):
+    with pytest.raises(ValueError, match="positions give 0 channels a pair, this PairHead takes 4"):
         model(nn.PairHead(pair_channels=4))(graphs)
     with pytest.raises(ValueError, match="readout='max' is not known"):
         nn.GraphHead(2, readout="max")

@@ -113,20 +113,27 @@ def _arrow(edge: Edge, sizes: Sequence[Point], route: Sequence[Point], named: bo
     else:
         shift = 3.0 * (list(COLOURS).index(edge.type) - 2)  # parallel edges of different types must not hide each other
         points = [(x + shift, y) for x, y in route]
-        points[0] = _border(points[0], points[1], sizes[edge.source])
-        points[-1] = _border(points[-1], points[-2], sizes[edge.target])
+        points[0] = _border(route[0], route[1], sizes[edge.source], shift)
+        points[-1] = _border(route[-1], route[-2], sizes[edge.target], shift)
         way, beside = _curve(points), _near_end(points[-2], points[-1])
     text = _text(*beside, edge.name, f'font-size="8" fill="{colour}" text-anchor="middle"') if named else ""
     path = f'<path d="{way}" fill="none" stroke="{colour}" marker-end="url(#{edge.type})"/>'
     return f"<g><title>{escape(name)}</title>{path}{text}</g>"
 
 
-def _border(inside: Point, towards: Point, size: Point) -> Point:
-    """Where the line from a box's centre towards a point leaves the box."""
-    (x, y), (dx, dy) = inside, (towards[0] - inside[0], towards[1] - inside[1])
-    ways = [half / abs(step) for half, step in zip((size[0] / 2, size[1] / 2), (dx, dy), strict=True) if step]
-    part = min([*ways, 1.0])
-    return x + part * dx, y + part * dy
+def _border(centre: Point, towards: Point, size: Point, shift: float) -> Point:
+    """Where the line from a box's centre towards a point leaves the box, moved on along the side that it leaves by.
+
+    >>> _border((0, 0), (0, 50), (20, 10), shift=3), _border((0, 0), (50, 0), (20, 10), shift=9)
+    ((3.0, 5.0), (10.0, 5.0))
+    """
+    (x, y), (dx, dy) = centre, (towards[0] - centre[0], towards[1] - centre[1])
+    across, up = size[0] / 2, size[1] / 2
+    if abs(dx) * up > abs(dy) * across:  # by the left or right side
+        part = across / abs(dx)
+        return x + part * dx, y + max(-up, min(up, part * dy + shift))
+    part = up / abs(dy) if dy else 0.0
+    return x + max(-across, min(across, part * dx + shift)), y + part * dy
 
 
 def _curve(points: Sequence[Point]) -> str:

@@ -62,12 +62,16 @@ def build_files(
     kind: Kind = "dataflow",
     mask: Mask = "strict",
     keep_docstrings: bool = False,
-    workers: int | None = None,
+    workers: int = 1,
 ) -> Iterator[tuple[str, list[CodeGraph] | ValueError]]:
-    """Every file's graphs, in the order of the paths, on several cores; a file that fails gives its error."""
+    """Every file's graphs, in the order of the paths; a file that fails gives its error.
+
+    Several `workers` are processes that import the calling script: keep its work under `if __name__ == "__main__":`.
+    """
+    if isinstance(paths, str | PathLike):
+        raise ValueError(f"{os.fspath(paths)!r} is one path: give a list of them, or use build_all")
     jobs: Iterator[Job] = ((os.fspath(path), kind, mask, keep_docstrings) for path in paths)
-    workers = workers or os.cpu_count() or 1
-    if workers == 1:
+    if workers <= 1:
         yield from map(_build_file, jobs)
         return
     # Spawned, not forked: other threads (of PyTorch, say) may hold locks. What was imported is no garbage: freeze it.
@@ -111,6 +115,10 @@ def graph_of(function: Function, kind: Kind, mask: Mask, keep_docstrings: bool) 
 
 def parse(source: str, origin: str = "<source>") -> ast.Module:
     """The syntax tree of a source, which may be indented as a whole (a method cut out of its class)."""
+    if not isinstance(source, str):
+        raise TypeError(
+            f"source is {type(source).__name__}, not text: give inspect.getsource(function) or a file's text"
+        )
     indented = source.lstrip("\r\n\f")[:1] in (" ", "\t")
     try:
         with warnings.catch_warnings():

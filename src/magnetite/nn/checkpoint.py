@@ -16,9 +16,9 @@ FORMAT = 1
 
 def save(model: Module, folder: str | Path) -> None:
     """Write both files, each whole or not at all; the description is written last."""
-    folder = Path(folder)
+    folder, description = Path(folder), describe(model)
     write_tensors(folder / "model.safetensors", model.state_dict(), {"kind": "model", "version": __version__})
-    write_json(folder / "model.json", {"format": FORMAT, "version": __version__, "model": describe(model)})
+    write_json(folder / "model.json", {"format": FORMAT, "version": __version__, "model": description})
 
 
 def load(folder: str | Path, device: torch.device | str = "cpu") -> Any:

@@ -40,7 +40,10 @@ class LinearEdges(EdgeEmbedding):
 
 
 class CategoryEdges(EdgeEmbedding):
-    """`Σ_f E_f[x_{e,f}]`: the sum of one learned vector for each of several categories of an edge."""
+    """`Σ_f E_f[x_{e,f}]`: the sum of one learned vector for each of several categories of an edge.
+
+    Numbers beyond a table's size share its last row.
+    """
 
     def __init__(self, sizes: Mapping[str, int]):
         super().__init__()
@@ -60,7 +63,10 @@ def edge_feature(batch: Batch, name: str) -> Tensor:
     """An edge feature of the batch by name."""
     if name not in batch.edge_features:
         known = ", ".join(batch.edge_features) or "none"
-        raise ValueError(f"the graphs have no edge feature {name!r} (they have {known}): add it to edge_features")
+        raise ValueError(
+            f"the graphs have no edge feature {name!r} (they have {known}): add it to edge_features; from PyG, give it "
+            "a name with 'edge' in it"
+        )
     return batch.edge_features[name]
 
 

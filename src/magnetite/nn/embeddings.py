@@ -50,13 +50,21 @@ class LinearNodes(Embedding):
 
     def forward(self, batch: Batch) -> Float[Tensor, "b n d"]:
         """The feature, transformed."""
-        return self.linear(node_feature(batch, self.feature).float())
+        values = node_feature(batch, self.feature).float()
+        values = values[..., None] if values.ndim == 2 else values
+        if values.shape[-1] != self.channels:
+            raise ValueError(
+                f"node feature {self.feature!r} has {values.shape[-1]} columns, this LinearNodes takes {self.channels}:"
+                f" make it with channels={values.shape[-1]}"
+            )
+        return self.linear(values)
 
 
 class CategoryNodes(Embedding):
     """`Σ_f E_f[x_{v,f}]`: the sum of one learned vector for each of several categories of a node.
 
-    In training, the categories named in `dropout` are replaced by number 0, the unknown, at their rate.
+    Numbers beyond a table's size share its last row, as depths beyond a cap do. In training, the categories named in
+    `dropout` are replaced by number 0, the unknown, at their rate.
     """
 
     def __init__(self, sizes: Mapping[str, int], dropout: Mapping[str, float] | None = None):

@@ -13,7 +13,7 @@ from magnetite.nn.heads import Head
 from magnetite.nn.layers import activation_named
 from magnetite.nn.maglapnet import SignNet
 from magnetite.nn.model import GraphModel
-from magnetite.nn.module import Module
+from magnetite.nn.module import Module, unused
 from magnetite.nn.positions import PositionEncoder, Positions
 
 Rows = Float[Tensor, "r *middle d"]
@@ -124,7 +124,7 @@ class GNN(Module):
         super().__init__()
         self.embedding, inner = edge_features, width // 2
         if edge_features is not None:
-            edge_features.setup(width)
+            unused(edge_features).setup(width)
         edges = width if edge_features is not None else 0
         self.network = edge_node_network(width, inner, width, steps, directed, edges, activation, norm=True)
 
@@ -148,7 +148,7 @@ class GCN(Module):
         super().__init__()
         self.embedding = edge_features
         if edge_features is not None:
-            edge_features.setup(width)
+            unused(edge_features).setup(width)
         edges = width if edge_features is not None else 0
         layers = [GCNStep(width, edges, width, activation) for _ in range(steps)]
         self.network = LocalNetwork(layers, [width] * (steps + 1), width, norm=True)
@@ -196,9 +196,16 @@ class DigraphGNN(GraphModel):
         no_token(head)
         self.local = local if local is not None else GNN(width)
 
-    def body(self, states: Float[Tensor, "b n d"], batch: Batch, positions: Positions) -> Float[Tensor, "b n d"]:  # noqa: ARG002
+    def body(self, states: Float[Tensor, "b n d"], batch: Batch, positions: Positions) -> Float[Tensor, "b n d"]:
         """The local network."""
+        no_biases(positions)
         return self.local(states, batch)
+
+
+def no_biases(positions: Positions) -> None:
+    """Refuse biases of attention where there is no attention."""
+    if positions.biases:
+        raise ValueError("these positions bias attention, and this model has none: give an encoder of nodes")
 
 
 def no_token(head: Head) -> None:

@@ -142,14 +142,21 @@ class PairHead(Head):
         count = batch.sizes[:, None].float()
         whole = self.whole(torch.cat([total(states, batch), count], dim=-1))
         pairs = source[:, :, None] + (target + whole[:, None])[:, None]
-        if self.between is not None:
-            if positions.pairs is None:
-                raise ValueError("the head was made with pair_channels, but no position gives pairs: add one, or set 0")
+        self._check_pairs(positions)
+        if self.between is not None and positions.pairs is not None:
             pairs = pairs + self.between(positions.pairs)
         pairs = self.activation(self.first_norm(pairs))
         pairs = self.activation(self.second_norm(self.second(pairs)))
         answer = self.last(pairs).float()
         return torch.nn.functional.softplus(answer) if self.positive else answer
+
+    def _check_pairs(self, positions: Positions) -> None:
+        given = 0 if positions.pairs is None else positions.pairs.shape[-1]
+        if given != self.pair_channels:
+            raise ValueError(
+                f"positions give {given} channels a pair, this PairHead takes {self.pair_channels}: make it with "
+                f"pair_channels={given}"
+            )
 
 
 def _check_readout(name: str) -> str:

@@ -11,7 +11,7 @@ from magnetite.encodings import Laplacian, MagneticLaplacian
 from magnetite.nn.eigen_attention import Weights, eigen_attention
 from magnetite.nn.eigenpairs import eigenpairs_of, part_count, potential_count
 from magnetite.nn.layers import activation_named, full_precision
-from magnetite.nn.module import Module
+from magnetite.nn.module import Module, unused
 from magnetite.nn.positions import PositionEncoder, Positions
 from magnetite.nn.scaling import scaling_named
 
@@ -54,7 +54,7 @@ class MagLapNet(PositionEncoder):
         channels = max(2 * (width // 32), heads)
         self.project = torch.nn.Linear(parts, channels) if sign is None else sign
         if sign is not None:
-            sign.setup(parts, channels)
+            unused(sign).setup(parts, channels)
         self.norm = torch.nn.LayerNorm(channels + 1)
         self.attend = EigenAttention(channels + 1, heads, channels // heads) if attention else None
         self.activation, self.dropout = activation_named(activation), torch.nn.Dropout(dropout)

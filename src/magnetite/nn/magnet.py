@@ -9,7 +9,7 @@ from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.nn.embeddings import Embedding
-from magnetite.nn.gnn import no_token
+from magnetite.nn.gnn import no_biases, no_token
 from magnetite.nn.heads import Head
 from magnetite.nn.model import GraphModel
 from magnetite.nn.positions import PositionEncoder, Positions
@@ -73,8 +73,9 @@ class MagNet(GraphModel):
         self.filters = torch.nn.ModuleList(ChebyshevFilter(width, order) for _ in range(layers))
         self.out = torch.nn.Linear(2 * width, width)
 
-    def body(self, states: States, batch: Batch, positions: Positions) -> States:  # noqa: ARG002
+    def body(self, states: States, batch: Batch, positions: Positions) -> States:
         """All filters."""
+        no_biases(positions)
         shifted, parts = shifted_laplacian(batch, self.q), (states, states)
         for layer in self.filters:
             parts = layer(*parts, shifted)

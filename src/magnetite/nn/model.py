@@ -13,7 +13,7 @@ from magnetite.graphs import Digraphs
 from magnetite.nn import checkpoint
 from magnetite.nn.embeddings import Embedding, SameNodes
 from magnetite.nn.heads import Head
-from magnetite.nn.module import Module
+from magnetite.nn.module import Module, unused
 from magnetite.nn.positions import Combined, PositionEncoder, Positions
 
 
@@ -28,12 +28,15 @@ class GraphModel(Module):
         embedding: Embedding | None = None,
     ):
         super().__init__()
+        for part in position if isinstance(position, Sequence) else [position]:
+            if part is not None and not isinstance(part, PositionEncoder):
+                raise TypeError(f"position={part!r} is no encoder: give a module such as MagLapNet(k=8, width={width})")
         self.width = width
         self.position = Combined(position) if isinstance(position, Sequence) else position
         self.embedding = embedding if embedding is not None else SameNodes()
         self.head = head
-        self.embedding.setup(width)
-        self.head.setup(width)
+        for part in (self.embedding, self.head):
+            unused(part).setup(width)
 
     def body(self, states: Float[Tensor, "b n d"], batch: Batch, positions: Positions) -> Float[Tensor, "b n d"]:
         """What the model does with the embedded nodes."""
@@ -56,6 +59,10 @@ class GraphModel(Module):
     def prepare(self, graphs: Any) -> Batch:
         """Encode and pad graphs (`Digraphs`, or PyG's `Data` or `Batch`), on the device of the parameters."""
         device = next(self.parameters()).device
+        if not isinstance(graphs, Digraphs) and not hasattr(graphs, "edge_index") and not isinstance(graphs, list):
+            raise TypeError(
+                f"{type(graphs).__name__} is no batch: give magnetite.pad(graphs, …), Digraphs, or PyG's Data or Batch"
+            )
         graphs = (graphs if isinstance(graphs, Digraphs) else Digraphs.from_pyg(graphs)).to(device)
         wanted = {} if self.position is None else self.position.encodings()
         return pad(graphs, **{name: encoding(graphs) for name, encoding in wanted.items()})

@@ -31,8 +31,7 @@ class Module(torch.nn.Module):
             if type(self) is cls:  # not a parent's constructor that a child calls
                 self.arguments = _arguments(signature, self, *args, **kwargs)
 
-        if "__init__" in cls.__dict__:
-            cls.__init__ = remembering
+        cls.__init__ = remembering
 
 
 def describe(item: Any) -> Any:
@@ -43,6 +42,10 @@ def describe(item: Any) -> Any:
     {'class': 'GraphHead', 'outputs': 2, 'readout': 'cls'}
     """
     if isinstance(item, Module):
+        if _found(type(item).__name__) is not type(item):
+            raise TypeError(
+                f"{type(item).__name__} is not one of magnetite's own modules: keep its state_dict() instead"
+            )
         return {"class": type(item).__name__, **{name: describe(value) for name, value in item.arguments.items()}}
     if dataclasses.is_dataclass(item) and not isinstance(item, type):
         values = {field.name: describe(getattr(item, field.name)) for field in dataclasses.fields(item)}
@@ -84,9 +87,40 @@ def _arguments(signature: inspect.Signature, *args: Any, **kwargs: Any) -> dict[
     return {**plain, **{name: value for options in spread for name, value in bound.arguments[options].items()}}
 
 
+def unused(part: Any) -> Any:
+    """The part, refused if it has parameters: then another model has set it up, and would lose them.
+
+    >>> from magnetite.nn import GraphHead
+    >>> unused(GraphHead(2)).outputs
+    2
+    """
+    if any(True for _ in part.parameters()):
+        raise ValueError(f"this {type(part).__name__} is part of another model already: make a new one")
+    return part
+
+
+def remade(item: Any) -> Any:
+    """A module like this one, with fresh parameters; it need not be one of magnetite's own.
+
+    >>> from magnetite.nn import GNN
+    >>> remade(GNN(32)).arguments["width"]
+    32
+    """
+    if isinstance(item, Module):
+        return type(item)(**{name: remade(value) for name, value in item.arguments.items()})
+    return type(item)(remade(value) for value in item) if isinstance(item, list | tuple) else item
+
+
 def _class(name: str) -> Any:
+    found = _found(name)
+    if found is None:
+        raise ValueError(f"this version of magnetite has no {name!r}: install the version that wrote the file")
+    return found
+
+
+def _found(name: str) -> type | None:
     for home in HOMES:
         found = getattr(importlib.import_module(home), name, None)
         if isinstance(found, type):
             return found
-    raise ValueError(f"this version of magnetite has no {name!r}: install the version that wrote the file")
+    return None

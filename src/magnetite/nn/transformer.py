@@ -11,7 +11,7 @@ from magnetite.nn.embeddings import Embedding
 from magnetite.nn.heads import Head
 from magnetite.nn.layers import activation_named
 from magnetite.nn.model import GraphModel
-from magnetite.nn.module import Module, describe, rebuild
+from magnetite.nn.module import Module, remade
 from magnetite.nn.positions import PositionEncoder, Positions
 
 
@@ -88,7 +88,8 @@ class Block(Module):
 class DigraphTransformer(GraphModel):
     """Embedding + positions → `layers` blocks of full attention → head.
 
-    `position` is an encoder or a list of them, `local` a structure extractor that makes it a SAT, such as `GNN(width)`.
+    `position` is an encoder or a list of them, `local` a structure extractor that makes it a SAT, such as `GNN(width)`;
+    every layer gets one like it, with parameters of its own.
 
     >>> import magnetite as mt
     >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
@@ -116,7 +117,7 @@ class DigraphTransformer(GraphModel):
         super().__init__(width, head, position, embedding)
         options = {"dropout": dropout, "activation": activation, "norm": norm, "degree_scaled": degree_scaled}
         self.blocks = torch.nn.ModuleList(
-            Block(width, heads, expansion, local=rebuild(describe(local)), **options) for _ in range(layers)
+            Block(width, heads, expansion, local=remade(local), **options) for _ in range(layers)
         )
         self.cls = torch.nn.Parameter(torch.randn(width) * 0.02) if head.needs_cls else None
         self.final = torch.nn.LayerNorm(width) if norm == "pre" else torch.nn.Identity()
@@ -128,9 +129,18 @@ class DigraphTransformer(GraphModel):
         if self.cls is not None:
             states = torch.where(last[:, None], self.cls.to(states), states)
             keys = keys | last
+        self._check_biases(positions)
         for layer, block in enumerate(self.blocks):
             states = block(states, batch, attention_bias(keys, positions.bias(layer), states.dtype))
         return self.final(states)
+
+    def _check_biases(self, positions: Positions) -> None:
+        wanted, heads = (1, len(self.blocks)), self.arguments["heads"]
+        if positions.biases and (len(positions.biases) not in wanted or positions.biases[0].shape[1] != heads):
+            raise ValueError(
+                f"positions bias {len(positions.biases)} layers of {positions.biases[0].shape[1]} heads, the model has "
+                f"{len(self.blocks)} of {heads}: give the encoder the same layers and heads"
+            )
 
 
 def attention_bias(keys: Bool[Tensor, "b n"], bias: Float[Tensor, "b h n n"] | None, dtype: torch.dtype) -> Tensor:
