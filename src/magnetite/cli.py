@@ -112,7 +112,9 @@ def reproduce(
             "figure-sorting, figure-q-sweep, figure-gnn, figure-playground, figure-walks; claims (judged by results)."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the table, the figure and the JSON.")] = Path("results"),
+    out: Annotated[
+        Path, typer.Option(help="Folder for the table, the figure and the JSON, and of the results that claims judge.")
+    ] = Path("results"),
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     budget: Annotated[float, typer.Option(help="Share of the trainings that is done.")] = 1.0,
     only: Annotated[str, typer.Option(help="Train only cells whose name holds this.")] = "",
