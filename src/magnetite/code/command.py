@@ -8,7 +8,7 @@ import typer
 
 from magnetite.code.drawing import LAYOUTS, to_svg
 from magnetite.code.export import to_graphml, to_json
-from magnetite.code.functions import Kind, Mask, build, read_source
+from magnetite.code.functions import Kind, Mask, find, functions, graph_of, parse, read_source
 from magnetite.code.graph import CodeGraph
 from magnetite.storage import check_writable, replacing
 
@@ -42,8 +42,10 @@ def graph(
         raise ValueError(f"--compare draws both kinds side by side, and {out} is no picture: use .svg")
     check_writable(out)
     path, _, name = function.partition("::")
-    source = read_source(path)
-    graphs = [build(source, KINDS[each], MASKS[mask], name or None) for each in (KINDS if compare else [kind])]
+    if not name and ":" in path and not Path(path).exists():
+        raise ValueError(f"{path} does not exist: write file.py::function, with two colons")
+    found = find(functions(parse(read_source(path), path)), name or None)
+    graphs = [graph_of(found, KINDS[each], MASKS[mask], False) for each in (KINDS if compare else [kind])]
     text = to_svg(graphs, layout) if out.suffix == ".svg" else WRITERS[out.suffix](graphs[0])
     with replacing(out) as part:
         part.write_text(text, encoding="utf-8")

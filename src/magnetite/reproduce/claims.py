@@ -231,7 +231,16 @@ CLAIMS: dict[str, tuple[str, Callable[[Results], list[Callable[[], Found]]]]] = 
     "8": ("Batcher's network of length 8 has over 1,000,000 topological sorts", _batcher),
     "11": ("Im γ₀ restores the order of sequence, binary tree and trumpet", _orders_restored),
 }
-"""The claims by their number in the paper's order."""
+"""The claims by their number in the paper's order; 9 and 10 are about code."""
+
+COMMANDS = dict.fromkeys("1234", "figure-playground") | {
+    "5": "figure-walks",
+    "6": "figure-sorting",
+    "7": "figure-q-sweep, figure-gnn",
+    "8": "figure-topological-sorts",
+    "11": "figure-examples",
+}
+"""What measures the figures of a claim."""
 
 
 def reproduce(request: Request) -> None:
@@ -243,7 +252,7 @@ def reproduce(request: Request) -> None:
         found, missing = _collect(parts(results))
         verdict = _verdict(found, missing)
         lines = [f"{'✓' if part.holds else '✗'} {part.figures}" for part in found]
-        lines += [f"– {len(missing)} not run"] if missing else []
+        lines += [f"– {len(missing)} not run: magnetite reproduce {COMMANDS[number]}"] if missing else []
         table.add_row(number, text, "\n".join(lines), verdict)
         parts_written = [{"figures": part.figures, "holds": part.holds} for part in found]
         rows[number] = {"claim": text, "verdict": verdict, "parts": parts_written, "not_run": missing}
