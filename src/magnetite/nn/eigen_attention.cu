@@ -82,6 +82,19 @@ __device__ inline void project(float (&y)[D], const float (&x)[W], const Weights
     for (int w = 0; w < W; w++) add_row(y, x[w], weights.inner + w * INNER + part * D);
 }
 
+// Keys and values of the lane's token into its rows of shared memory, its queries, scaled, into registers.
+__device__ inline void project_all(float (&query)[D], float *keys, float *values, const float (&x)[W],
+                                   const Weights &weights, int lane) {
+    project(query, x, weights, 1);
+    if (lane < T) store_row(keys + lane * ROW, query);
+    project(query, x, weights, 2);
+    if (lane < T) store_row(values + lane * ROW, query);
+    project(query, x, weights, 0);
+    const float scale = 1.0f / sqrtf(C);
+#pragma unroll
+    for (int d = 0; d < D; d++) query[d] *= scale;
+}
+
 // The softmax of one head's scores of the lane's token; zeros where no key is open.
 __device__ inline void attend(float (&weight)[T], const float (&query)[D], const float *keys, unsigned open, int head) {
     float most = -1e30f, total = 0.0f;
@@ -115,20 +128,13 @@ extern "C" __global__ void eigen_attention_forward(const float *x, const bool *m
     load_weights(weights, inner, bias, out);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const bool real = lane < T;
-    const float scale = 1.0f / sqrtf(C);
     float *keys = rows[warp], *values = keys + D;
     for (int node = blockIdx.x * WARPS + warp; node < all_nodes; node += gridDim.x * WARPS) {
         const unsigned open = open_keys(mask, node / nodes, lane);
         const long long place = ((long long)node * T + lane) * W;
-        float token[W], query[D], other[D], mixed[D] = {};
+        float token[W], query[D], mixed[D] = {};
         load_token(token, x + place, real);
-        project(other, token, weights, 1);
-        if (real) store_row(keys + lane * ROW, other);
-        project(other, token, weights, 2);
-        if (real) store_row(values + lane * ROW, other);
-        project(query, token, weights, 0);
-#pragma unroll
-        for (int d = 0; d < D; d++) query[d] *= scale;
+        project_all(query, keys, values, token, weights, lane);
         __syncwarp();
 #pragma unroll
         for (int head = 0; head < H; head++) {
@@ -217,13 +223,7 @@ extern "C" __global__ void eigen_attention_backward(const float *x, const bool *
         float token[W], query[D], given[D] = {}, mixed[D] = {};
         float given_query[D] = {}, given_key[D] = {}, given_value[D] = {};
         load_token(token, x + place, real);
-        project(query, token, weights, 1);
-        if (real) store_row(keys + lane * ROW, query);
-        project(query, token, weights, 2);
-        if (real) store_row(values + lane * ROW, query);
-        project(query, token, weights, 0);
-#pragma unroll
-        for (int d = 0; d < D; d++) query[d] *= scale;
+        project_all(query, keys, values, token, weights, lane);
         if (real) {
             store_row(queries + lane * ROW, query);
 #pragma unroll

@@ -19,6 +19,7 @@ from magnetite.code.walk.visiting import (
     LAST,
     POSITION,
     base,
+    load,
     visit,
     visit_list,
     visit_unordered,
@@ -30,14 +31,7 @@ LONGEST_DECIMAL = 10**1000
 
 def name(draft: Draft, node: ast.Name, parent: int, field: str) -> Path:
     """A variable handed on: it is read, and with it everything that can be reached through it."""
-    index = draft.add("Name", node.id, parent, field, node.lineno)
-    draft.add("Load", None, index, "ctx")
-    variable = draft.scope.variable(node.id)
-    if node.id == draft.name:
-        draft.mentions.append((index, variable, node))
-    draft.loads.append(index)
-    draft.log.append((USE, variable, None, index))
-    return (variable, None)
+    return load(draft, node, parent, field, USE)
 
 
 def attribute(draft: Draft, node: ast.Attribute, parent: int, field: str) -> Path:

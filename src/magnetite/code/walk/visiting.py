@@ -94,13 +94,16 @@ def generic(draft: Draft, node: Any, parent: int, field: str) -> Path:
 
 def base(draft: Draft, node: ast.expr, parent: int, field: str) -> Path:
     """What `.attr`, `[…]` or a call is applied to: a variable alone is read without what lies behind it."""
-    if type(node) is not ast.Name:
-        return visit(draft, node, parent, field)
+    return load(draft, node, parent, field, READ) if type(node) is ast.Name else visit(draft, node, parent, field)
+
+
+def load(draft: Draft, node: ast.Name, parent: int, field: str, effect: int) -> Path:
+    """A variable that is looked up, with what the look-up reads."""
     index = draft.add("Name", node.id, parent, field, node.lineno)
     draft.add("Load", None, index, "ctx")
     variable = draft.scope.variable(node.id)
     if node.id == draft.name:
         draft.mentions.append((index, variable, node))
     draft.loads.append(index)
-    draft.log.append((READ, variable, None, index))
+    draft.log.append((effect, variable, None, index))
     return (variable, None)
