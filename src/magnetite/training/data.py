@@ -142,7 +142,7 @@ class EvaluationData:
         device: torch.device | str,
         share: Share | None = None,
     ):
-        self.encodings, self.pool, self.share = encodings, config.pool, share or Share()
+        self.encodings, self.share = encodings, share or Share()
         self.examples = draw(task, split, device)
         self.weight = float(task.weights(self.examples).sum(dtype=torch.float64))
         self.plan = evaluation_batches(*_sizes(self.examples), config.tokens)

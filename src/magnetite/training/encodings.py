@@ -1,10 +1,11 @@
 """The position encoders that a training can be asked for by name, each with its options."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from magnetite import nn
 from magnetite.encodings import MagneticLaplacian, RandomWalk
-from magnetite.linalg.potential import Potential, Relative
+from magnetite.linalg.potential import Relative
 from magnetite.nn.positions import PositionEncoder
 
 
@@ -41,62 +42,53 @@ class NoEncoding(EncodingChoice):
 
 
 @dataclass(frozen=True)
-class Magnetic(EncodingChoice):
-    """MagLapNet over `k` eigenvectors; `potentials > 1` gives multi-q, `q·{1 … Q}`.
-
-    `q` is relative to the graph unless `absolute`; `sign` is none, mlp or gnn.
-    """
+class Eigenvectors(EncodingChoice):
+    """What every MagLapNet over `k` eigenvectors can be asked for; `sign` is none, mlp or gnn."""
 
     k: int = 16
-    q: float = 0.25
-    absolute: bool = False
-    potentials: int = 1
     attention: bool = True
     scaling: str = "none"
     dropout: float = 0.15
     sign: str = "none"
 
     def __post_init__(self) -> None:
-        _check_sign(self.sign)
-        if self.potentials < 1:
-            raise ValueError(f"potentials={self.potentials} is no number of potentials: give 1, or more for multi-q")
+        if self.sign not in SIGNS:
+            raise ValueError(f"sign={self.sign!r} is not known: choose one of {', '.join(SIGNS)}")
 
-    def encoding(self) -> MagneticLaplacian:
-        """The eigenpairs that the encoder is fed with."""
-        return MagneticLaplacian(self.k, potential(self.q, self.absolute, self.potentials))
-
-    def encoder(self, room: Room) -> PositionEncoder:
-        """The MagLapNet."""
-        kind = SIGNS[self.sign]
-        return nn.MagLapNet(
-            self.k,
-            room.width,
-            self.encoding(),
-            dropout=self.dropout,
-            attention=self.attention,
-            scaling=self.scaling,
-            sign=None if kind is None else kind(),
-        )
+    def options(self) -> dict[str, Any]:
+        """What the network is made with beside its sizes and its encoding."""
+        sign = SIGNS[self.sign]
+        parts = {"attention": self.attention, "scaling": self.scaling, "dropout": self.dropout}
+        return {**parts, "sign": None if sign is None else sign()}
 
 
 @dataclass(frozen=True)
-class Combinatorial(EncodingChoice):
-    """MagLapNet over `k` eigenvectors of the combinatorial Laplacian; without a `sign` net, training draws signs."""
+class Magnetic(Eigenvectors):
+    """MagLapNet over eigenvectors of relative potential `q`; `potentials > 1` gives multi-q, `q·{1 … Q}`."""
 
-    k: int = 16
-    attention: bool = True
-    scaling: str = "none"
-    dropout: float = 0.15
-    sign: str = "none"
+    q: float = 0.25
+    potentials: int = 1
 
     def __post_init__(self) -> None:
-        _check_sign(self.sign)
+        super().__post_init__()
+        self.encoding()  # which checks the rest
+
+    def encoding(self) -> MagneticLaplacian:
+        """The eigenpairs that the encoder is fed with."""
+        return magnetic(self.k, self.q, self.potentials)
 
     def encoder(self, room: Room) -> PositionEncoder:
         """The MagLapNet."""
-        kind = SIGNS[self.sign]
-        options = {"attention": self.attention, "scaling": self.scaling, "dropout": self.dropout}
-        return nn.LaplacianEncoder(self.k, room.width, sign=None if kind is None else kind(), **options)
+        return nn.MagLapNet(self.k, room.width, self.encoding(), **self.options())
+
+
+@dataclass(frozen=True)
+class Combinatorial(Eigenvectors):
+    """MagLapNet over eigenvectors of the combinatorial Laplacian; without a `sign` net, training draws signs."""
+
+    def encoder(self, room: Room) -> PositionEncoder:
+        """The MagLapNet."""
+        return nn.LaplacianEncoder(self.k, room.width, **self.options())
 
 
 @dataclass(frozen=True)
@@ -160,20 +152,22 @@ class Sinusoids(EncodingChoice):
 
 @dataclass(frozen=True)
 class StablePositions(EncodingChoice):
-    """SPE, which no choice of eigenvectors changes; `potentials > 1` gives multi-q, `q·{1 … Q}`.
+    """SPE, which no choice of eigenvectors changes, of relative potential `q`; `potentials > 1` gives multi-q.
 
     `nodes`, `bias` and `pairs` say where it goes: into the nodes, the attention, the head of pairs.
     """
 
     k: int = 16
     q: float = 0.25
-    absolute: bool = False
     potentials: int = 1
     channels: int = 16
     hidden: int = 64
     nodes: bool = True
     bias: bool = False
     pairs: bool = False
+
+    def __post_init__(self) -> None:
+        magnetic(self.k, self.q, self.potentials)  # which checks them
 
     @property
     def pair_channels(self) -> int:
@@ -190,7 +184,7 @@ class StablePositions(EncodingChoice):
             pairs=self.pairs,
             channels=self.channels,
             hidden=self.hidden,
-            encoding=MagneticLaplacian(self.k, potential(self.q, self.absolute, self.potentials)),
+            encoding=magnetic(self.k, self.q, self.potentials),
         )
 
 
@@ -219,17 +213,13 @@ ENCODINGS: dict[str, type[EncodingChoice]] = {
 """The encodings by the names that the command line uses."""
 
 
-def _check_sign(name: str) -> None:
-    if name not in SIGNS:
-        raise ValueError(f"sign={name!r} is not known: choose one of {', '.join(SIGNS)}")
+def magnetic(k: int, q: float, potentials: int) -> MagneticLaplacian:
+    """The encoding of relative potential `q`, or of `q·{1 … potentials}`.
 
-
-def potential(q: float, absolute: bool, count: int) -> Potential | tuple[Potential, ...]:
-    """`q`, or `q·{1 … count}`, relative to each graph or absolute.
-
-    >>> potential(0.25, absolute=False, count=1), potential(0.1, absolute=True, count=2)
-    (Relative(q=0.25), (0.1, 0.2))
+    >>> magnetic(4, 0.25, 1).q, magnetic(4, 0.1, 2).q
+    (Relative(q=0.25), (Relative(q=0.1), Relative(q=0.2)))
     """
-    kind = float if absolute else Relative
-    potentials = tuple(kind(q * number) for number in range(1, count + 1))
-    return potentials[0] if count == 1 else potentials
+    if potentials < 1:
+        raise ValueError(f"potentials={potentials} is no number of potentials: give 1, or more for multi-q")
+    several = tuple(Relative(q * number) for number in range(1, potentials + 1))
+    return MagneticLaplacian(k, several[0] if potentials == 1 else several)
