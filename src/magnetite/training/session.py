@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from magnetite.training.loop import Trainer
 
 CONFIG, RESULT = "config.json", "result.json"
-UNWATCHED = ("log_every", "checkpoint_minutes", "compile", "dynamic", "capture")
+UNWATCHED = ("log_every", "checkpoint_minutes", "compile", "capture")
 """Options of `run` that a resumed training may change."""
 
 
