@@ -1,6 +1,6 @@
 """A whole step of fixed shapes as one CUDA graph: a replay costs one launch instead of hundreds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -10,55 +10,55 @@ from magnetite.batching import Batch
 WARM_UP = 3
 """Steps before the capture, in which kernels are compiled and libraries take their workspaces."""
 
-Step = Callable[[Sequence[Batch], Tensor], None]
-"""Moves the parameters by the mean loss of some batches: their loss over a total."""
-
-Shapes = tuple[tuple[int, ...], ...]
+Input = Tensor | Batch
+Shapes = tuple[torch.Size, ...]
 
 
 class Captured:
-    """A step that is replayed from a CUDA graph once its shapes were met a few times.
+    """Work that is replayed from a CUDA graph once inputs of the same shapes were met a few times.
 
-    Batches are copied to where the graph reads them. The first steps of each kind are done as they are, so nothing has
-    to be taken back.
+    Inputs are copied to where the graph reads them. The first times the work is done as it is, so nothing has to be
+    taken back.
     """
 
-    def __init__(self, step: Step):
-        self.step = step
+    def __init__(self, work: Callable[..., None]):
+        self.work = work
         self.met: dict[Shapes, int] = {}
         self.graphs: dict[Shapes, _Graph] = {}
         self.side = torch.cuda.Stream()
 
-    def __call__(self, batches: Sequence[Batch], total: Tensor) -> None:
-        """Do the step."""
-        shapes = tuple(tuple(tensor.shape) for batch in batches for tensor in batch.tensors())
+    def __call__(self, *inputs: Input) -> None:
+        """Do the work."""
+        shapes = tuple(tensor.shape for tensor in _tensors(inputs))
         met = self.met[shapes] = self.met.get(shapes, 0) + 1
         if met <= WARM_UP:
-            self._warm_up(batches, total)
+            self._warm_up(inputs)
             return
         if shapes not in self.graphs:
-            self.graphs[shapes] = _Graph(self.step, batches, total)
-        self.graphs[shapes].replay(batches, total)
+            self.graphs[shapes] = _Graph(self.work, inputs)
+        self.graphs[shapes].replay(inputs)
 
-    def _warm_up(self, batches: Sequence[Batch], total: Tensor) -> None:
-        """One step on a stream of its own, as a capture needs it."""
+    def _warm_up(self, inputs: tuple[Input, ...]) -> None:
+        """Once on a stream of its own, as a capture needs it."""
         self.side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.side):
-            self.step(batches, total)
+            self.work(*inputs)
         torch.cuda.current_stream().wait_stream(self.side)
 
 
 class _Graph:
-    def __init__(self, step: Step, batches: Sequence[Batch], total: Tensor):
-        self.batches, self.total = [batch.map(torch.clone) for batch in batches], total.clone()
-        self.held = [tensor for batch in self.batches for tensor in batch.tensors()]
+    def __init__(self, work: Callable[..., None], inputs: tuple[Input, ...]):
+        held = [item.clone() if isinstance(item, Tensor) else item.map(torch.clone) for item in inputs]
+        self.held = _tensors(held)
         self.graph = torch.cuda.CUDAGraph()
         # Another thread may be encoding the next pool: only what this one does belongs to the graph.
         with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
-            step(self.batches, self.total)
+            work(*held)
 
-    def replay(self, batches: Sequence[Batch], total: Tensor) -> None:
-        given = [tensor for batch in batches for tensor in batch.tensors()]
-        torch._foreach_copy_(self.held, given)  # pyright: ignore[reportPrivateImportUsage]
-        self.total.copy_(total)
+    def replay(self, inputs: tuple[Input, ...]) -> None:
+        torch._foreach_copy_(self.held, _tensors(inputs))  # pyright: ignore[reportPrivateImportUsage]
         self.graph.replay()
+
+
+def _tensors(inputs: tuple[Input, ...] | list[Input]) -> list[Tensor]:
+    return [tensor for item in inputs for tensor in ([item] if isinstance(item, Tensor) else item.tensors())]

@@ -3,10 +3,11 @@
 import math
 import threading
 import time
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
+from jaxtyping import Int
 from lightning.fabric import Fabric
 from torch import Tensor
 
@@ -40,8 +41,6 @@ class Trainer:
         self._set_up()
         self.position = self.checkpoints.restore(self.model, self.optimizer) if resume else Position()
         self.losses = torch.tensor(self.position.losses, dtype=torch.float64, device=fabric.device)
-        alone = fabric.device.type == "cuda" and self.share.processes == 1
-        self.update = Captured(self._update) if alone and config.run.capture else self._update
         self.logged_step: int | None = None
         self.told = ""
 
@@ -71,6 +70,9 @@ class Trainer:
         self.warmup = min(self.total, round(config.optim.warmup * config.optim.budget * self.data.steps))
         if not self.position.shapes:
             self.position.shapes = self.data.shapes(epochs=-(-self.total // self.data.steps))
+        alone = self.fabric.device.type == "cuda" and self.share.processes == 1
+        work = self._update_from_pool if self.data.resident else self.update_by
+        self.update = Captured(work) if alone and config.run.capture else work
 
     def run(self) -> None:
         """Train to the end, or to the end of patience."""
@@ -145,9 +147,15 @@ class Trainer:
         torch.manual_seed((self.config.run.seed * 2**40 + position.step * 2**10 + self.share.process) % 2**63)
         rate = learning_rate(position.step, self.total, self.warmup, self.config.optim.lr)
         set_learning_rate(self.optimizer, rate)
-        self.update(list(block.chunks(step, position.shapes)), block.totals[step])
+        self.block = block
+        given = [block.rows[step]] if self.data.resident else block.chunks(step, position.shapes)
+        self.update(block.totals[step], *given)
 
-    def _update(self, batches: Sequence[Batch], total: Tensor) -> None:
+    def _update_from_pool(self, total: Tensor, row: Int[Tensor, " mine"]) -> None:
+        """An update by graphs of the block, whose pool stays where it is: gathering them is captured as well."""
+        self.update_by(total, *replace(self.block, rows=row[None]).chunks(0, self.position.shapes))
+
+    def update_by(self, total: Tensor, *batches: Batch) -> None:
         """Gradients of the mean loss, portion by portion; then clip them, and move the parameters."""
         self.stepper.zero_grad(set_to_none=True)
         parts = portions(batches, self.config.data.tokens)
