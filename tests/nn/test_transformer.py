@@ -1,10 +1,13 @@
 """Attention: keys in empty slots are closed, biases are added to logits, local networks feed query and key only."""
 
+import math
+
 import pytest
 import torch
 
 import magnetite as mt
 from magnetite import nn
+from magnetite.batching import Shape
 from magnetite.nn.transformer import Attention, Block, attention_bias
 from tests.nn.zoo import WIDTH, generic_digraphs
 
@@ -18,7 +21,8 @@ def test_attention_is_softmax_of_logits_and_bias():
     logits = torch.einsum("buhc,bvhc->bhuv", query, key) / (WIDTH // 2) ** 0.5 + bias
     mixed = torch.einsum("bhuv,bvhc->buhc", logits.softmax(-1), value).flatten(2)
     rows = states.flatten(0, 1)
-    result = attention(rows, rows, [bias]).view(3, 5, WIDTH)
+    batch = mt.pad(mt.Digraphs.from_edges([torch.tensor([[0], [1]])] * 3), shape=Shape(3, 5, 1))
+    result = attention(rows, rows, [batch], [bias]).view(3, 5, WIDTH)
     torch.testing.assert_close(result, attention.out(mixed), rtol=1e-5, atol=1e-5)
 
 
@@ -55,6 +59,24 @@ def test_the_residual_is_scaled_by_the_degree():
     scaled, full = block._attend(states, [star], [bias]), plain._attend(states, [star], [bias])
     torch.testing.assert_close(scaled[0], full[0] / 2)
     torch.testing.assert_close(scaled[1], full[1] / 2**0.5)
+
+
+def test_length_scaled_attention_sharpens_with_the_logarithm_of_the_size():
+    torch.manual_seed(0)
+    plain, scaled = Attention(WIDTH, heads=2), Attention(WIDTH, heads=2, length_scaled=True)
+    scaled.load_state_dict(plain.state_dict())
+    sizes = [3, 63]
+    batches = [mt.pad(mt.Digraphs.from_edges([list(range(n - 1)), list(range(1, n))])) for n in sizes]
+    states = [torch.randn(batch.mask.numel(), WIDTH) for batch in batches]
+    biases = [attention_bias(batch.mask, None, torch.float32) for batch in batches]
+    rows = torch.cat(states)
+    first, second = scaled(rows, rows, batches, biases).split([part.shape[0] for part in states])
+    with torch.no_grad():
+        plain.query_key.weight[:WIDTH] *= math.log(4) / math.log(64)
+        plain.query_key.bias[:WIDTH] *= math.log(4) / math.log(64)
+    torch.testing.assert_close(first, plain(states[0], states[0], batches[:1], biases[:1]), rtol=1e-5, atol=1e-5)
+    plain.load_state_dict(scaled.state_dict())
+    torch.testing.assert_close(second, plain(states[1], states[1], batches[1:], biases[1:]), rtol=1e-5, atol=1e-5)
 
 
 def test_bad_options_are_refused():

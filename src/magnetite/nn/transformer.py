@@ -1,5 +1,6 @@
 """The transformer over the nodes of directed graphs."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -14,31 +15,41 @@ from magnetite.nn.model import GraphModel, Part
 from magnetite.nn.module import Module, remade
 from magnetite.nn.positions import PositionEncoder, Positions
 
+TYPICAL_SIZE = 64
+"""Nodes of a graph whose attention is not scaled by its length."""
+
 Heads = Float[Tensor, "_ h c"]
 
 
 class Attention(Module):
-    """`softmax(Q Kᵀ / √c + B) V` in `heads` heads; query and key may come from other states than the value (SAT).
+    """`softmax(s Q Kᵀ / √c + B) V` in `heads` heads; query and key may come from other states than the value (SAT).
 
-    States are rows: the slots of all graphs of all batches, one after the other.
+    `s = 1`, or with `length_scaled` the graph's `log(n + 1) / log 64`, so that the largest weights do not fade among
+    more nodes than were trained on. States are rows: the slots of all graphs of all batches, one after the other.
     """
 
-    def __init__(self, width: int, heads: int = 4):
+    def __init__(self, width: int, heads: int = 4, length_scaled: bool = False):
         super().__init__()
         if width % heads:
             raise ValueError(f"width={width} cannot be cut into {heads} heads: give a multiple of heads")
-        self.heads = heads
+        self.heads, self.length_scaled = heads, length_scaled
         self.query_key = torch.nn.Linear(width, 2 * width)
         self.value = torch.nn.Linear(width, width)
         self.out = torch.nn.Linear(width, width)
 
     def forward(
-        self, states: Float[Tensor, "rows d"], structure: Float[Tensor, "rows d"], biases: Sequence[Tensor]
+        self,
+        states: Float[Tensor, "rows d"],
+        structure: Float[Tensor, "rows d"],
+        batches: Sequence[Batch],
+        biases: Sequence[Tensor],
     ) -> Float[Tensor, "rows d"]:
         """Attend within each graph; each batch's `bias` is a mask of keys, or what is added to the logits."""
         query, key = self.query_key(structure).unflatten(-1, (2, self.heads, -1)).unbind(1)
+        if self.length_scaled:
+            query = query * joined([_length_scale(batch) for batch in batches])[:, None, None].to(query)
         value = self.value(states).unflatten(-1, (self.heads, -1))
-        counts = [bias.shape[0] * bias.shape[-1] for bias in biases]
+        counts = [batch.mask.numel() for batch in batches]
         each = zip(query.split(counts), key.split(counts), value.split(counts), biases, strict=True)
         return self.out(joined([mixed(*parts) for parts in each]).flatten(1))
 
@@ -66,12 +77,13 @@ class Block(Module):
         norm: str = "post",
         local: Module | None = None,
         degree_scaled: bool = False,
+        length_scaled: bool = False,
     ):
         super().__init__()
         if norm not in ("post", "pre"):
             raise ValueError(f"norm={norm!r} is not known: give 'post' or 'pre'")
         self.post, self.local, self.degree_scaled = norm == "post", local, degree_scaled
-        self.attention = Attention(width, heads)
+        self.attention = Attention(width, heads, length_scaled)
         self.feed_forward = torch.nn.Sequential(
             torch.nn.Linear(width, expansion * width),
             activation_named(activation),
@@ -95,7 +107,7 @@ class Block(Module):
         self, states: Float[Tensor, "rows d"], batches: Sequence[Batch], biases: Sequence[Tensor]
     ) -> Float[Tensor, "rows d"]:
         structure = states if self.local is None else self._neighbourhoods(states, batches, self.local)
-        mixed = self.dropout(self.attention(states, structure, biases))
+        mixed = self.dropout(self.attention(states, structure, batches, biases))
         if not self.degree_scaled:
             return mixed
         degrees = joined([batch.degrees().flatten() for batch in batches])
@@ -137,9 +149,11 @@ class DigraphTransformer(GraphModel):
         norm: str = "post",
         local: Module | None = None,
         degree_scaled: bool = False,
+        length_scaled: bool = False,
     ):
         super().__init__(width, head, position, embedding)
-        options = {"dropout": dropout, "activation": activation, "norm": norm, "degree_scaled": degree_scaled}
+        options = {"dropout": dropout, "activation": activation, "norm": norm}
+        options |= {"degree_scaled": degree_scaled, "length_scaled": length_scaled}
         self.blocks = torch.nn.ModuleList(
             Block(width, heads, expansion, local=remade(local), **options) for _ in range(layers)
         )
@@ -182,6 +196,11 @@ def slots(rows: Float[Tensor, "rows d"], batches: Sequence[Batch]) -> list[Float
     """Rows of several batches as the slots of each."""
     parts = rows.split([batch.mask.numel() for batch in batches])
     return [part.view(*batch.mask.shape, -1) for part, batch in zip(parts, batches, strict=True)]
+
+
+def _length_scale(batch: Batch) -> Float[Tensor, " rows"]:
+    scale = torch.log(batch.sizes + 1.0) / math.log(TYPICAL_SIZE)
+    return scale[:, None].expand(batch.mask.shape).flatten()
 
 
 def _last(mask: Bool[Tensor, "b n"]) -> Bool[Tensor, " n"]:

@@ -3,6 +3,7 @@
 import math
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,7 +73,7 @@ class Trainer:
             self.position.shapes = self.data.shapes(epochs=-(-self.total // self.data.steps))
         alone = self.fabric.device.type == "cuda" and self.share.processes == 1
         work = self._update_from_pool if self.data.resident else self.update_by
-        self.update = Captured(work) if alone and config.run.capture else work
+        self.update: Callable[..., None] = Captured(work) if alone and config.run.capture else work
 
     def run(self) -> None:
         """Train to the end, or to the end of patience."""
@@ -148,7 +149,7 @@ class Trainer:
         rate = learning_rate(position.step, self.total, self.warmup, self.config.optim.lr)
         set_learning_rate(self.optimizer, rate)
         self.block = block
-        given = [block.rows[step]] if self.data.resident else block.chunks(step, position.shapes)
+        given = [block.rows[step]] if self.data.resident else list(block.chunks(step, position.shapes))
         self.update(block.totals[step], *given)
 
     def _update_from_pool(self, total: Tensor, row: Int[Tensor, " mine"]) -> None:
