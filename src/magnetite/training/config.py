@@ -48,13 +48,13 @@ class Data:
     """How examples reach the model.
 
     `resident` keeps all encodings, `pooled` encodes `pool` graphs at a time (both give the same batches), `fresh` draws
-    every pool anew; `auto` is resident where the encodings fit into `memory` GiB, else pooled. A chunk of a batch has
-    at most `tokens` slots for nodes.
+    every pool anew; `auto` is resident where the encodings fit into `memory` GiB and into three quarters of what
+    the GPU has free, else pooled. A chunk of a batch has at most `tokens` slots for nodes.
     """
 
     mode: str = "auto"
     pool: int = 65_536
-    memory: float = 40.0
+    memory: float = 90.0
     tokens: int = 65_536
 
     def __post_init__(self) -> None:
