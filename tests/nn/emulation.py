@@ -18,14 +18,20 @@ CHECKS = ["-fsanitize=alignment,bounds", "-fno-sanitize-recover=all"]
 
 @contextmanager
 def emulated(folder: Path, grid: int = 2) -> Iterator[None]:
-    """Kernels run on the processor, with so many blocks, one after the other; what they leave unwritten is NaN."""
+    """Kernels run on the processor, with so many blocks, one after the other; what they leave unwritten is NaN.
+
+    All with the same constants: a folder holds each kernel once.
+    """
+    libraries: dict[Kernel, ctypes.CDLL] = {}
 
     def launch(
         kernel: Kernel, grid: int, tensors: Sequence[torch.Tensor], numbers: Sequence[int], **constants: int
     ) -> None:
         tensors = [tensor.contiguous() for tensor in tensors]
         pointers = (ctypes.c_void_p * len(tensors))(*(tensor.data_ptr() for tensor in tensors))
-        _compiled(kernel, folder, constants).emulate(grid, kernel.warps, pointers, *numbers)
+        if kernel not in libraries:
+            libraries[kernel] = _compiled(kernel, folder, constants)
+        libraries[kernel].emulate(grid, kernel.warps, pointers, *numbers)
 
     with mock.patch.object(Kernel, "launch", launch), mock.patch.object(Kernel, "grid", lambda *_: grid):
         torch.use_deterministic_algorithms(True)  # which fills new memory

@@ -7,9 +7,19 @@ import pytest
 import torch
 
 from magnetite.nn import pair_layers
+from magnetite.nn.pair_sum_cuda import fused, fused_backward
 from tests.nn.compiled_pair_sum import random_case
 from tests.nn.emulation import emulated
 from tests.nn.test_pair_sum import SHAPES, assert_near, exact
+
+
+@pytest.mark.slow
+def test_operators_are_registered_as_torch_wants_them(tmp_path: Path) -> None:
+    layer, pairs, sizes = random_case(7, 32, True, "cpu")
+    weight, bias = layer.pair.parameters()
+    with emulated(tmp_path):
+        torch.library.opcheck(fused, (pairs, sizes, weight, bias))
+        torch.library.opcheck(fused_backward, (pairs, sizes, weight.detach(), bias.detach(), torch.randn(5, 40, 32)))
 
 
 @pytest.mark.slow
