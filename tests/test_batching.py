@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import magnetite as mt
-from magnetite.batching import Shape
+from magnetite.batching import Shape, _gather, _whole_rows
 from magnetite.encodings import TopPairs
 from magnetite.tasks import Playground
 from magnetite.testing import digraphs
@@ -78,6 +78,57 @@ def test_chosen_graphs_in_a_given_shape_are_those_graphs(graphs, random):
         assert torch.equal(getattr(batch, name), getattr(expected, name)), name
     assert torch.equal(batch.graph_features["graph"][:3], graphs.graph_features["graph"][ids])
     assert torch.equal(batch.encoding("eigenpairs").vectors, expected.encoding("eigenpairs").vectors)
+
+
+ROWS = [
+    *(
+        (dtype, shape)
+        for dtype in (torch.float16, torch.float32, torch.bool, torch.int64)
+        for shape in ((), (4,), (8,), (3,))
+    ),
+    (torch.complex64, (2,)),
+    (torch.float16, (2, 4)),
+    (torch.uint8, (0,)),
+]
+
+
+@pytest.mark.parametrize(("dtype", "shape"), ROWS)
+@pytest.mark.parametrize("first", [0, 1])
+def test_rows_are_gathered_bit_by_bit(dtype, shape, first):
+    generator = torch.Generator().manual_seed(0)
+    rows = (torch.randn(7, *shape, generator=generator) * 3).to(dtype)
+    if dtype.is_floating_point:
+        rows[2] = torch.nan
+    rows = rows.flatten()[first * rows[0].numel() :].view(7 - first, *shape)  # a view that starts further on
+    place, mask = torch.tensor([[0, 2, 5], [1, 1, 99]]), torch.tensor([[True, True, True], [True, False, False]])
+    for empty in (0, 1):
+        expected = torch.full((2, 3, *shape), empty, dtype=dtype)
+        expected[mask] = rows[place[mask]]
+        found = _gather(rows, place, mask, empty)
+        assert found.dtype == dtype
+        torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+
+
+def test_only_short_rows_in_one_piece_become_numbers():
+    halves = torch.randn(5, 8).half()
+    assert _whole_rows(halves).shape == (5,)
+    assert _whole_rows(halves[2:]).shape == (3,)
+    for kept in (
+        torch.randn(5),
+        halves.flatten()[1:33].view(4, 8),
+        halves.T,
+        halves.float(),
+        halves[:, :3],
+        torch.randn(2, 4).requires_grad_(),
+    ):
+        assert _whole_rows(kept) is kept
+
+
+def test_slopes_go_through_a_gather():
+    rows = torch.randn(4, 4, requires_grad=True)
+    chosen = _gather(rows, torch.tensor([1, 1, 3]), torch.tensor([True, True, False]))
+    (slope,) = torch.autograd.grad(chosen.sum(), rows)
+    assert slope.sum(1).tolist() == [0.0, 8.0, 0.0, 0.0]
 
 
 def test_targets_are_filled_with_what_counts_as_none():

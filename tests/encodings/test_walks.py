@@ -47,7 +47,12 @@ def test_shape_and_variants(odd):
     assert torch.equal(full[2:4].values, torch.cat([full[2].flatten(0, 1), full[3].flatten(0, 1)]))
 
 
-@pytest.mark.parametrize("bad", [{"steps": 0}, {"restart": 0.0}, {"restart": 1.5}])
+def test_half_precision_is_rounded_once(odd):
+    half, double = (mt.RandomWalk(dtype=dtype)(odd).values for dtype in (torch.float16, torch.float64))
+    assert torch.equal(half, double.half())
+
+
+@pytest.mark.parametrize("bad", [{"steps": 0}, {"restart": 0.0}, {"restart": 1.5}, {"dtype": torch.bfloat16}])
 def test_bad_parameters(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         mt.RandomWalk(**bad)

@@ -32,6 +32,20 @@ def test_biases_are_linear_in_start_and_landing():
             torch.testing.assert_close(biases[layer][number, :, :size, :size], expected)
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("precision", [None, torch.bfloat16])
+def test_features_may_be_stored_in_half_precision(precision):
+    graphs = generic_digraphs(0)
+    whole, half = (mt.RandomWalk(2, None, dtype=dtype)(graphs) for dtype in (torch.float32, torch.float16))
+    exact = type(half).from_tensors({**half.tensors(), "values": half.values.float()})
+    for encoder in (nn.WalkEncoder(WIDTH, WALKS), nn.RelativeWalkEncoder(heads=2, layers=1, encoding=WALKS)):
+        with torch.autocast("cpu", precision, enabled=precision is not None):
+            found = [encoder(mt.pad(graphs, walks)) for walks in (half, exact, whole)]
+        given = [positions.biases[0] if positions.nodes is None else positions.nodes for positions in found]
+        torch.testing.assert_close(given[0], given[1])
+        torch.testing.assert_close(given[0], given[2], rtol=2e-2, atol=2e-2)
+
+
 def test_other_encodings_are_refused():
     graphs = generic_digraphs(0)
     with pytest.raises(ValueError, match="takes 8 features a pair"):

@@ -1,11 +1,12 @@
+import pytest
 import torch
 
 import magnetite as mt
 from magnetite.buckets import shapes_for
-from magnetite.tasks import Playground, Sorting
+from magnetite.tasks import Playground, Sorting, draw
 from magnetite.training.config import Data
 from magnetite.training.data import EvaluationData, TrainingData
-from magnetite.training.pools import Share
+from magnetite.training.pools import Pool, Share, _stored
 
 TASK = Playground(target="reachability", train=50, per_size=4)
 ENCODINGS = {"eigenpairs": mt.MagneticLaplacian(k=3), "pairs": mt.RandomWalk(steps=1)}
@@ -40,6 +41,27 @@ def test_pools_hold_what_resident_data_hold():
     resident, pooled = make("resident"), make("pooled")
     assert (resident.mode, pooled.mode, resident.steps) == ("resident", "pooled", 6)
     assert_same(batches(resident, 0, 14), batches(pooled, 0, 14))
+
+
+def test_a_gpu_keeps_features_of_pairs_in_half_precision():
+    walks, eigen = mt.RandomWalk(steps=1), mt.MagneticLaplacian(k=3)
+    assert _stored(walks, torch.device("cuda")) == mt.RandomWalk(steps=1, dtype=torch.float16)
+    assert _stored(walks, torch.device("cpu")) is walks
+    assert _stored(eigen, torch.device("cuda")) is eigen
+
+
+@pytest.mark.gpu
+def test_pools_on_a_gpu_hold_what_the_walks_round_to():
+    found, expected = (Pool.encode(draw(TASK, "train", device), ENCODINGS).parts["pairs"] for device in ("cuda", "cpu"))
+    assert found.values.dtype == torch.float16
+    torch.testing.assert_close(found.values.cpu(), expected.values.half(), rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.gpu
+def test_encodings_are_kept_where_the_gpu_has_room(monkeypatch):
+    for free, mode in ((2**40, "resident"), (0, "pooled")):
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _, free=free: (free, 2**40))
+        assert TrainingData(TASK, ENCODINGS, Data(), 8, 0, "cuda").mode == mode
 
 
 def test_any_step_can_be_the_first():

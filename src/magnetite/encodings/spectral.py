@@ -93,10 +93,10 @@ def check_k(k: int) -> None:
         raise ValueError(f"k={k!r} is no number of eigenvectors: give an integer ≥ 1, such as k=8")
 
 
-def check_dtype(dtype: torch.dtype) -> None:
+def check_dtype(dtype: torch.dtype, known: tuple[torch.dtype, ...] = (torch.float32, torch.float64)) -> None:
     """Refuse what is no real floating-point type of the results."""
-    if dtype not in (torch.float32, torch.float64):
-        raise ValueError(f"dtype={dtype} is not supported: give torch.float32 or torch.float64")
+    if dtype not in known:
+        raise ValueError(f"dtype={dtype} is not supported: give {' or '.join(map(str, known))}")
 
 
 def _encode(

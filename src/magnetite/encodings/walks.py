@@ -15,6 +15,9 @@ from magnetite.packed import ragged_rows, starts
 PAIRS_UP_TO = 8192
 """Most nodes of a graph all of whose pairs are encoded: half a gigabyte a feature."""
 
+DTYPES = (torch.float16, torch.float32, torch.float64)
+"""Types of the features."""
+
 
 @dataclass(frozen=True)
 class RandomWalk:
@@ -22,7 +25,8 @@ class RandomWalk:
 
     `walks[i]` is `[n, n, 2(steps + 1)]`: start × landing × feature. Steps are drawn in proportion to the weights; a
     node without the needed edges stays where it is. `Π(T) = p (I − (1−p) T)^{-1}` with `p = restart`; `restart=None`
-    leaves `Π` out, `reverse=False` leaves the reverse walks out.
+    leaves `Π` out, `reverse=False` leaves the reverse walks out. `dtype` may also be half
+    precision, since pairs take much memory.
 
     >>> walks = RandomWalk(steps=1, restart=None)(Digraphs.from_edges([[0, 1], [1, 2]]))
     >>> walks[0][0].tolist()
@@ -36,7 +40,7 @@ class RandomWalk:
 
     def __post_init__(self) -> None:
         _check_walk(self.steps, self.restart)
-        check_dtype(self.dtype)
+        check_dtype(self.dtype, DTYPES)
 
     @property
     def width(self) -> int:

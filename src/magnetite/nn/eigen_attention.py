@@ -9,10 +9,11 @@ import math
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from magnetite.nn.eigen_attention_cuda import fused, suits
+from magnetite.nn.layers import filled
 
 
 class Weights(NamedTuple):
@@ -25,23 +26,26 @@ class Weights(NamedTuple):
 
 
 def eigen_attention(
-    tokens: Float[Tensor, "b n t w"], mask: Bool[Tensor, "b t"], weights: Weights, heads: int
+    tokens: Float[Tensor, "b n t w"], mask: Bool[Tensor, "b t"], sizes: Int[Tensor, " b"], weights: Weights, heads: int
 ) -> Float[Tensor, "b n t w"]:
     """`x + W_o softmax(q kᵀ/√c) v` over the tokens `t` of each node; keys that the mask leaves out are not looked at.
 
+    Only the first `sizes[g]` slots of graph `g` hold nodes; the others give zeros.
+
     >>> layers = torch.nn.Linear(3, 6), torch.nn.Linear(2, 3)
     >>> weights = Weights(*layers[0].parameters(), *layers[1].parameters())
-    >>> eigen_attention(torch.ones(1, 2, 4, 3), torch.ones(1, 4, dtype=torch.bool), weights, heads=1).shape
-    torch.Size([1, 2, 4, 3])
+    >>> mask, sizes = torch.ones(1, 4, dtype=torch.bool), torch.tensor([2])
+    >>> eigen_attention(torch.ones(1, 3, 4, 3), mask, sizes, weights, heads=1).any(-1).all(-1).tolist()
+    [[True, True, False]]
     """
     if suits(tokens, channels=weights.out.shape[1]):
-        mixed = fused(tokens.contiguous(), mask, weights.inner, weights.inner_bias, weights.out, heads)
-        return mixed + weights.out_bias
-    return written_out(tokens, mask, weights, heads)
+        mixed = fused(tokens, mask, sizes, weights.inner, weights.inner_bias, weights.out, heads)
+        return mixed + weights.out_bias * filled(sizes, tokens.shape[1])[..., None, None]
+    return written_out(tokens, mask, sizes, weights, heads)
 
 
 def written_out(
-    tokens: Float[Tensor, "b n t w"], mask: Bool[Tensor, "b t"], weights: Weights, heads: int
+    tokens: Float[Tensor, "b n t w"], mask: Bool[Tensor, "b t"], sizes: Int[Tensor, " b"], weights: Weights, heads: int
 ) -> Float[Tensor, "b n t w"]:
     """The same in plain tensor operations. A fused attention of torch would overflow its grid above 65,535 nodes."""
     inner = torch.nn.functional.linear(tokens, weights.inner, weights.inner_bias)
@@ -49,4 +53,5 @@ def written_out(
     scores = torch.einsum("bnihc,bnjhc->bnhij", query, key) / math.sqrt(query.shape[-1])
     scores = scores.masked_fill(~mask[:, None, None, None, :], torch.finfo(scores.dtype).min)
     mixed = torch.einsum("bnhij,bnjhc->bnihc", scores.softmax(-1), value).flatten(-2)
-    return tokens + torch.nn.functional.linear(mixed, weights.out, weights.out_bias)
+    result = tokens + torch.nn.functional.linear(mixed, weights.out, weights.out_bias)
+    return result * filled(sizes, tokens.shape[1])[..., None, None]

@@ -1,22 +1,16 @@
 """`eigen_attention` on CUDA with one warp a node: `eigen_attention.cu`, compiled at run time, as operators of torch."""
 
-import functools
-from pathlib import Path
-from typing import Any
-
 import torch
 from torch import Tensor
+
+from magnetite.nn.cuda_kernels import CAN_COMPILE, Kernel
 
 MOST_TOKENS, MOST_WIDTH, MOST_CHANNELS = 32, 17, 16
 """What the lanes of a warp and the shared memory of a block can hold."""
 
-CAN_COMPILE = hasattr(torch.cuda, "_compile_kernel")
-
-THREADS, WARPS = 64, 2
-"""Of a block, as in the kernel."""
-
-BLOCKS = {"eigen_attention_forward": 16, "eigen_attention_backward": 4}
-"""Blocks a multiprocessor; backwards as many as its registers hold, since each writes slopes of its own."""
+FORWARD = Kernel("eigen_attention.cu", "eigen_attention_forward", warps=2, blocks=16)
+BACKWARD = Kernel("eigen_attention.cu", "eigen_attention_backward", warps=2, blocks=4)
+"""Backwards as many blocks as the registers hold at once, since each writes slopes of its own."""
 
 
 def suits(tokens: Tensor, channels: int) -> bool:
@@ -27,61 +21,52 @@ def suits(tokens: Tensor, channels: int) -> bool:
 
 
 @torch.library.custom_op("magnetite::eigen_attention", mutates_args=())
-def fused(x: Tensor, mask: Tensor, inner: Tensor, bias: Tensor, out: Tensor, heads: int) -> Tensor:
-    """`x + W_o softmax(q kᵀ/√c) v` of contiguous tokens `[b, n, t, w]`, without the bias of the last layer."""
-    result = torch.empty_like(x)
-    _launch(
-        "eigen_attention_forward", (x, mask, inner, bias, out), (result,), heads, _blocks("eigen_attention_forward", x)
-    )
+def fused(x: Tensor, mask: Tensor, sizes: Tensor, inner: Tensor, bias: Tensor, out: Tensor, heads: int) -> Tensor:
+    """`x + W_o softmax(q kᵀ/√c) v` of tokens `[b, n, t, w]`, without the last layer's bias; zeros in empty slots."""
+    result = x.new_empty(x.shape)
+    _launch(FORWARD, FORWARD.grid(x.device, x.shape[0] * x.shape[1]), (x, mask, sizes, inner, bias, out, result), heads)
     return result
 
 
 @torch.library.custom_op("magnetite::eigen_attention_backward", mutates_args=())
 def fused_backward(
-    x: Tensor, mask: Tensor, inner: Tensor, bias: Tensor, out: Tensor, upper: Tensor, heads: int
+    x: Tensor, mask: Tensor, sizes: Tensor, inner: Tensor, bias: Tensor, out: Tensor, upper: Tensor, heads: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The slopes of tokens, inner matrix, inner bias and outer matrix."""
-    blocks = _blocks("eigen_attention_backward", x)
+    grid = BACKWARD.grid(x.device, x.shape[0] * x.shape[1])
     width, channels = out.shape
-    lower = torch.empty_like(x)
-    inner_slopes = torch.empty(blocks * WARPS, 3 * channels, width + 1, device=x.device)
-    out_slopes = torch.empty(blocks * WARPS, width, channels, device=x.device)
-    results = (upper.contiguous(), lower, inner_slopes, out_slopes)
-    _launch("eigen_attention_backward", (x, mask, inner, bias, out), results, heads, blocks)
+    lower = x.new_empty(x.shape)
+    inner_slopes = torch.empty(grid * BACKWARD.warps, 3 * channels, width + 1, device=x.device)
+    out_slopes = torch.empty(grid * BACKWARD.warps, width, channels, device=x.device)
+    _launch(BACKWARD, grid, (x, mask, sizes, inner, bias, out, upper, lower, inner_slopes, out_slopes), heads)
     both = inner_slopes.sum(0)
     return lower, both[:, :width].contiguous(), both[:, width].contiguous(), out_slopes.sum(0)
 
 
-def _launch(name: str, given: tuple[Tensor, ...], results: tuple[Tensor, ...], heads: int, blocks: int) -> None:
-    x, out = given[0], given[4]
+def _launch(kernel: Kernel, grid: int, tensors: tuple[Tensor, ...], heads: int) -> None:
+    x, mask, sizes, inner, bias, out, *results = tensors
     graphs, nodes, tokens, width = x.shape
-    with torch.cuda.device(x.device):
-        kernel = _kernel(name, tokens, width, heads, out.shape[1] // heads, x.device.index or 0)
-        arguments = [*(tensor.contiguous() for tensor in given), *results, graphs * nodes, nodes]
-        kernel(grid=(blocks, 1, 1), block=(THREADS, 1, 1), args=arguments)
-
-
-def _blocks(name: str, x: Tensor) -> int:
-    processors = torch.cuda.get_device_properties(x.device).multi_processor_count
-    return min(-(-x.shape[0] * x.shape[1] // WARPS), processors * BLOCKS[name])
-
-
-@functools.cache
-def _kernel(name: str, tokens: int, width: int, heads: int, channels: int, device: int) -> Any:  # noqa: ARG001 (one a device)
-    source = Path(__file__).with_name("eigen_attention.cu").read_text(encoding="utf-8")
-    shape = {"TOKENS": tokens, "WIDTH": width, "HEADS": heads, "CHANNELS": channels}
-    options = [f"-D{constant}={value}" for constant, value in shape.items()]
-    return torch.cuda._compile_kernel(source, name, nvcc_options=options)  # pyright: ignore[reportPrivateUsage]
+    constants = {"TOKENS": tokens, "WIDTH": width, "HEADS": heads, "CHANNELS": out.shape[1] // heads}
+    given = (x, mask, sizes.long(), inner, bias, out)
+    kernel.launch(grid, (*given, *results), (graphs * nodes, nodes), **constants)
 
 
 @fused.register_fake
 def _(x: Tensor, *_: object) -> Tensor:
-    return torch.empty_like(x)
+    return x.new_empty(x.shape)
 
 
 @fused_backward.register_fake
-def _(x: Tensor, mask: Tensor, inner: Tensor, bias: Tensor, out: Tensor, *_: object) -> tuple[Tensor, ...]:  # noqa: ARG001
-    return torch.empty_like(x), torch.empty_like(inner), torch.empty_like(bias), torch.empty_like(out)
+def _(
+    x: Tensor,
+    mask: Tensor,  # noqa: ARG001
+    sizes: Tensor,  # noqa: ARG001
+    inner: Tensor,
+    bias: Tensor,
+    out: Tensor,
+    *_: object,
+) -> tuple[Tensor, ...]:
+    return x.new_empty(x.shape), torch.empty_like(inner), torch.empty_like(bias), torch.empty_like(out)
 
 
 def _keep(ctx, inputs, output) -> None:  # noqa: ARG001
@@ -91,7 +76,7 @@ def _keep(ctx, inputs, output) -> None:  # noqa: ARG001
 
 def _slopes(ctx, upper: Tensor) -> tuple[Tensor | None, ...]:
     tokens, inner, bias, out = fused_backward(*ctx.saved_tensors, upper, ctx.heads)
-    return tokens, None, inner, bias, out, None
+    return tokens, None, None, inner, bias, out, None
 
 
 fused.register_autograd(_slopes, setup_context=_keep)

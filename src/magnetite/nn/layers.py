@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 ACTIVATIONS: dict[str, Callable[[], torch.nn.Module]] = {"gelu": torch.nn.GELU, "relu": torch.nn.ReLU}
@@ -18,6 +18,15 @@ def activation_named(name: str) -> torch.nn.Module:
     if name not in ACTIVATIONS:
         raise ValueError(f"activation={name!r} is not known: choose one of {', '.join(ACTIVATIONS)}")
     return ACTIVATIONS[name]()
+
+
+def filled(sizes: Int[Tensor, " b"], slots: int) -> Bool[Tensor, "b slots"]:
+    """Which of the slots hold a node of their graph.
+
+    >>> filled(torch.tensor([2, 0]), slots=3).tolist()
+    [[True, True, False], [False, False, False]]
+    """
+    return torch.arange(slots, device=sizes.device) < sizes[:, None]
 
 
 def masked_sum(states: Float[Tensor, "b n d"], mask: Bool[Tensor, "b n"]) -> Float[Tensor, "b d"]:

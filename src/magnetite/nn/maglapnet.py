@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from magnetite.batching import Batch
@@ -72,7 +72,7 @@ class MagLapNet(PositionEncoder):
             level = values.flatten(1)[:, None, :, None].expand(*states.shape[:3], 1)
             tokens = self.norm(torch.cat([states, level], dim=-1))
             if self.attend is not None:
-                tokens = self.attend(tokens, mask)
+                tokens = self.attend(tokens, mask, batch.sizes)
             tokens = tokens * mask[:, None, :, None]
         return Positions(nodes=self.activation(self.out(self.dropout(tokens.flatten(2)))))
 
@@ -91,10 +91,12 @@ class EigenAttention(Module):
         self.inner = torch.nn.Linear(width, 3 * heads * channels)
         self.out = torch.nn.Linear(heads * channels, width)
 
-    def forward(self, tokens: Float[Tensor, "b n t w"], mask: Bool[Tensor, "b t"]) -> Float[Tensor, "b n t w"]:
-        """The tokens, each having looked at the others."""
+    def forward(
+        self, tokens: Float[Tensor, "b n t w"], mask: Bool[Tensor, "b t"], sizes: Int[Tensor, " b"]
+    ) -> Float[Tensor, "b n t w"]:
+        """The tokens, each having looked at the others; zeros in empty slots."""
         weights = Weights(self.inner.weight, self.inner.bias, self.out.weight, self.out.bias)
-        return eigen_attention(tokens, mask, weights, self.heads)
+        return eigen_attention(tokens, mask, sizes, weights, self.heads)
 
 
 class SignNet(Module):

@@ -58,7 +58,7 @@ class SPE(PositionEncoder):
             weights = self.spectrum(found.values, found.mask)
             pairs = spectral_pairs(found.vectors.flatten(2, -2), weights.flatten(1, -2))
         return Positions(
-            nodes=None if self.nodes is None else self.nodes(pairs, batch.mask),
+            nodes=None if self.nodes is None else self.nodes(pairs, batch.sizes),
             biases=() if self.bias is None else self.bias(pairs),
             pairs=pairs if self.pairs else None,
         )

@@ -1,5 +1,6 @@
 """Encoders of directional random walks: one vector a node, or a bias of the attention between two nodes."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -32,7 +33,7 @@ class WalkEncoder(PositionEncoder):
 
     def forward(self, batch: Batch) -> Positions:
         """One vector a node, from the walks that land there."""
-        return Positions(nodes=self.sum(walk_pairs(batch, self.of, self.encoding), batch.mask))
+        return Positions(nodes=self.sum(walk_pairs(batch, self.of, self.encoding), batch.sizes))
 
 
 class RelativeWalkEncoder(PositionEncoder):
@@ -56,7 +57,7 @@ class RelativeWalkEncoder(PositionEncoder):
 
 
 def walk_pairs(batch: Batch, name: str, encoding: RandomWalk) -> Float[Tensor, "b n n f"]:
-    """The batch's features of pairs under this name, if they are what the encoding gives."""
+    """The batch's features of pairs under this name, in half or single precision, if the encoding gives such."""
     pairs = batch.encoding(name)
     if not isinstance(pairs, Tensor) or pairs.ndim != 4 or pairs.shape[-1] != encoding.width:
         shape = tuple(pairs.shape) if isinstance(pairs, Tensor) else type(pairs).__name__
@@ -64,4 +65,4 @@ def walk_pairs(batch: Batch, name: str, encoding: RandomWalk) -> Float[Tensor, "
             f"{name!r} of the batch is {shape}, this encoder takes {encoding.width} features a pair: "
             f"encode with {encoding}"
         )
-    return pairs.float()
+    return pairs if pairs.dtype == torch.float16 else pairs.float()

@@ -48,13 +48,14 @@ class Data:
     """How examples reach the model.
 
     `resident` keeps all encodings, `pooled` encodes `pool` graphs at a time (both give the same batches), `fresh` draws
-    every pool anew; `auto` is resident where the encodings fit into `memory` GiB, else pooled. A batch of more than
-    `tokens` slots for nodes goes through the model in several portions, whose gradients are added up.
+    every pool anew; `auto` is resident where the encodings fit into `memory` GiB and into three quarters of what the
+    GPU has free, else pooled. A batch of more than `tokens` slots for nodes goes through the model in several portions,
+    whose gradients are added up.
     """
 
     mode: str = "auto"
     pool: int = 65_536
-    memory: float = 40.0
+    memory: float = 90.0
     tokens: int = 262_144
 
     def __post_init__(self) -> None:

@@ -22,6 +22,10 @@ SAMPLE = 256
 """Graphs that are encoded to learn how much memory all of them would take."""
 
 
+FREE_SHARE = 0.75
+"""Of the memory that a GPU has free, what encodings may take."""
+
+
 class TrainingData:
     """The training examples of a task as blocks of steps, without end, from any step on.
 
@@ -170,11 +174,17 @@ def _sizes(examples: Examples) -> tuple[Counts, Counts]:
 
 
 def _fits(examples: Examples, encodings: Encodings, memory: float) -> bool:
-    """Whether the encodings of all examples take less than `memory` GiB, judged by some of them."""
+    """Whether the encodings of all examples take less than `memory` GiB, judged by some of them.
+
+    A GPU keeps a quarter of what it has free, for the model and for what the encodings take while they are computed.
+    """
     device = examples.graphs.device
+    limit = memory * 2**30
+    if device.type == "cuda":
+        limit = min(limit, FREE_SHARE * torch.cuda.mem_get_info(device)[0])
     ids = torch.linspace(0, len(examples) - 1, min(SAMPLE, len(examples)), device=device).long()
     sample = Pool.encode(examples.select(ids), encodings)
-    return sample.bytes / len(ids) * len(examples) <= memory * 2**30
+    return sample.bytes / len(ids) * len(examples) <= limit
 
 
 def _fresh_count(task: Task) -> int:

@@ -1,0 +1,45 @@
+"""CUDA kernels that lie beside this file as text: compiled at run time for the shapes they are asked for, and launched.
+
+They give one warp to each node, and one block to a few neighbouring warps.
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+CAN_COMPILE = hasattr(torch.cuda, "_compile_kernel")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function of a file, the warps of its blocks, and the most blocks that a multiprocessor is given."""
+
+    file: str
+    name: str
+    warps: int
+    blocks: int
+
+    def grid(self, device: torch.device, nodes: int) -> int:
+        """Blocks for so many nodes, at least one; each takes several if there are more nodes than warps."""
+        processors = torch.cuda.get_device_properties(device).multi_processor_count
+        return max(1, min(-(-nodes // self.warps), processors * self.blocks))
+
+    def launch(self, grid: int, tensors: Sequence[Tensor], numbers: Sequence[int], **constants: int) -> None:
+        """Run `grid` blocks on pointers to the tensors, made contiguous, and the numbers as C integers."""
+        device = tensors[0].device
+        with torch.cuda.device(device):
+            function = _compiled(self, tuple(constants.items()), device.index or 0)
+            arguments = [*(tensor.contiguous() for tensor in tensors), *numbers]
+            function(grid=(grid, 1, 1), block=(32 * self.warps, 1, 1), args=arguments)
+
+
+@functools.cache
+def _compiled(kernel: Kernel, constants: tuple[tuple[str, int], ...], device: int) -> Any:  # noqa: ARG001 (one a device)
+    source = Path(__file__).with_name(kernel.file).read_text(encoding="utf-8")
+    options = [f"-D{name}={value}" for name, value in constants]
+    return torch.cuda._compile_kernel(source, kernel.name, nvcc_options=options)  # pyright: ignore[reportPrivateUsage]

@@ -1,0 +1,163 @@
+// S[g, v, c] = Σ_u gelu(Σ_f W[c, f] p[g, u, v, f] + b[c]) over the nodes u of graph g, and the slopes of W and b.
+//
+// One warp a landing node v, HIDDEN/32 channels a lane: weights and sums stay in registers. A warp reads the features of
+// 32 starts u at once, one a lane, and puts them as floats into its own part of shared memory, from where all lanes take
+// the same one at a time; only warps wait, never a block. Warps of a block have neighbouring v, whose features lie side by
+// side, so cache lines are shared. Backwards, hidden channels are computed again; slopes are gathered in registers over
+// all nodes of a warp and written once, so the sum does not depend on timing.
+//
+// Compiled at run time with FEATURES, HIDDEN (a multiple of 32) and HALF (1 where features are stored in half precision).
+
+constexpr int F = FEATURES, R = HIDDEN / 32, WARPS = 8;
+constexpr int ROW = (F + 3) / 4 * 4;  // of a pair in shared memory, read four numbers at a time
+
+#if HALF
+typedef unsigned short Feature;  // the bits; a header with a type for them may not be there
+#else
+typedef float Feature;
+#endif
+
+#ifdef __CUDACC__
+__device__ inline float to_float(float number) { return number; }
+__device__ inline float to_float(unsigned short bits) {
+    float number;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(number) : "h"(bits));
+    return number;
+}
+__device__ inline float reciprocal(float number) {
+    float result;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(number));
+    return result;
+}
+__device__ inline float power_of_two(float number) {
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(number));
+    return result;
+}
+#endif
+
+constexpr int BYTES = F * sizeof(Feature);
+constexpr int ALIGNMENT = BYTES % 16 == 0 ? 16 : BYTES % 8 == 0 ? 8 : BYTES % 4 == 0 ? 4 : 2;
+struct alignas(ALIGNMENT) Pair {
+    Feature features[F];
+};
+
+// The normal distribution at x, up to 1e-7 (Abramowitz and Stegun, 7.1.26): Φ(−|x|) = e^(−x²/2) · a polynomial in t.
+struct Normal {
+    float size, bell, tail;  // |x|, e^(−x²/2), Φ(−|x|)
+
+    __device__ explicit Normal(float x) {
+        size = fabsf(x);
+        bell = power_of_two(x * x * -0.72134752f);
+        const float t = reciprocal(1.0f + 0.23164189f * size);
+        const float sum = 0.127414796f + t * (-0.142248368f + t * (0.710706871f + t * (-0.726576014f + t * 0.530702715f)));
+        tail = t * sum * bell;
+    }
+    __device__ float gelu(float x) const { return fmaxf(x, 0.0f) - size * tail; }
+    __device__ float gelu_slope(float x) const { return (x < 0.0f ? tail : 1.0f - tail) + 0.39894228f * x * bell; }
+};
+
+// The lane's part of the layer: channels lane, lane + 32, …
+struct Layer {
+    float weight[R][F], bias[R];
+
+    __device__ Layer(const float *weights, const float *biases, int lane) {
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            bias[r] = biases[r * 32 + lane];
+#pragma unroll
+            for (int f = 0; f < F; f++) weight[r][f] = weights[(r * 32 + lane) * F + f];
+        }
+    }
+    __device__ float operator()(const float (&features)[ROW], int r) const {
+        float x = bias[r];
+#pragma unroll
+        for (int f = 0; f < F; f++) x += weight[r][f] * features[f];
+        return x;
+    }
+};
+
+// Call use(features) for the pairs of one landing node; those of neighbouring starts stand `nodes` apart.
+template <class Use>
+__device__ inline void for_each_start(const Pair *pairs, int starts, int nodes, float (*tile)[ROW], int lane, Use use) {
+    for (int first = 0; first < starts; first += 32) {
+        const int count = starts - first < 32 ? starts - first : 32;
+        if (lane < count) {
+            const Pair pair = pairs[(long long)(first + lane) * nodes];
+#pragma unroll
+            for (int f = 0; f < F; f++) tile[lane][f] = to_float(pair.features[f]);
+        }
+        __syncwarp();
+#pragma unroll 4
+        for (int u = 0; u < count; u++) {
+            float features[ROW];
+#pragma unroll
+            for (int f = 0; f < F; f += 4) {
+                const float4 part = *reinterpret_cast<const float4 *>(&tile[u][f]);
+                features[f] = part.x, features[f + 1] = part.y, features[f + 2] = part.z, features[f + 3] = part.w;
+            }
+            use(features);
+        }
+        __syncwarp();
+    }
+}
+
+// Call use(node, pairs, starts) for the nodes of this warp; empty slots have no starts.
+template <class Use>
+__device__ inline void for_each_landing(const Pair *pairs, const long long *sizes, int all_nodes, int nodes, Use use) {
+    for (int node = blockIdx.x * WARPS + threadIdx.x / 32; node < all_nodes; node += gridDim.x * WARPS) {
+        const int graph = node / nodes, landing = node % nodes, size = (int)sizes[graph];
+        use(node, pairs + (long long)graph * nodes * nodes + landing, landing < size ? size : 0);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(32 * WARPS)
+    pair_sum_forward(const Pair *pairs, const long long *sizes, const float *weights, const float *biases, float *sums,
+                     int all_nodes, int nodes) {
+    alignas(16) __shared__ float tiles[WARPS][32][ROW];
+    const int lane = threadIdx.x % 32;
+    float(*tile)[ROW] = tiles[threadIdx.x / 32];
+    const Layer layer(weights, biases, lane);
+    for_each_landing(pairs, sizes, all_nodes, nodes, [&](int node, const Pair *landing, int starts) {
+        float sum[R] = {};
+        for_each_start(landing, starts, nodes, tile, lane, [&](const float(&features)[ROW]) {
+#pragma unroll
+            for (int r = 0; r < R; r++) {
+                const float x = layer(features, r);
+                sum[r] += Normal(x).gelu(x);
+            }
+        });
+#pragma unroll
+        for (int r = 0; r < R; r++) sums[(long long)node * HIDDEN + r * 32 + lane] = sum[r];
+    });
+}
+
+// slopes[warp, c, f], where f = FEATURES is the bias.
+extern "C" __global__ void __launch_bounds__(32 * WARPS)
+    pair_sum_backward(const Pair *pairs, const long long *sizes, const float *weights, const float *biases,
+                      const float *upper, float *slopes, int all_nodes, int nodes) {
+    alignas(16) __shared__ float tiles[WARPS][32][ROW];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    float(*tile)[ROW] = tiles[warp];
+    const Layer layer(weights, biases, lane);
+    float slope[R][F + 1] = {};
+    for_each_landing(pairs, sizes, all_nodes, nodes, [&](int node, const Pair *landing, int starts) {
+        float above[R];
+#pragma unroll
+        for (int r = 0; r < R; r++) above[r] = upper[(long long)node * HIDDEN + r * 32 + lane];
+        for_each_start(landing, starts, nodes, tile, lane, [&](const float(&features)[ROW]) {
+#pragma unroll
+            for (int r = 0; r < R; r++) {
+                const float x = layer(features, r), given = above[r] * Normal(x).gelu_slope(x);
+                slope[r][F] += given;
+#pragma unroll
+                for (int f = 0; f < F; f++) slope[r][f] += given * features[f];
+            }
+        });
+    });
+    slopes += (long long)(blockIdx.x * WARPS + warp) * HIDDEN * (F + 1);
+#pragma unroll
+    for (int r = 0; r < R; r++)
+#pragma unroll
+        for (int f = 0; f <= F; f++) slopes[(r * 32 + lane) * (F + 1) + f] = slope[r][f];
+}

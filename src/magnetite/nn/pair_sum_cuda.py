@@ -1,0 +1,73 @@
+"""`pair_sum` on CUDA with one warp a landing node: `pair_sum.cu`, compiled at run time, as operators of torch."""
+
+import torch
+from torch import Tensor
+
+from magnetite.nn.cuda_kernels import CAN_COMPILE, Kernel
+
+MOST_FEATURES, MOST_HIDDEN = 16, 128
+"""What the registers of a lane can hold."""
+
+FORWARD = Kernel("pair_sum.cu", "pair_sum_forward", warps=8, blocks=16)
+BACKWARD = Kernel("pair_sum.cu", "pair_sum_backward", warps=8, blocks=3)
+"""Backwards as many blocks as the registers hold at once, since each writes slopes of its own."""
+
+
+def suits(pairs: Tensor, weight: Tensor) -> bool:
+    """Whether the kernel takes such pairs `[b, n, n, f]`, which get no slopes, and there is a torch to compile it."""
+    hidden, features = weight.shape
+    fits = 1 <= features <= MOST_FEATURES and hidden % 32 == 0 and hidden <= MOST_HIDDEN
+    known = pairs.dtype in (torch.float32, torch.float16) and weight.dtype == torch.float32
+    return pairs.is_cuda and known and not pairs.requires_grad and fits and CAN_COMPILE
+
+
+@torch.library.custom_op("magnetite::pair_sum", mutates_args=())
+def fused(pairs: Tensor, sizes: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """`S[g, v] = Σ_u gelu(W p[g, u, v] + b)` over the `sizes[g]` nodes of each graph; zeros in empty slots."""
+    sums = torch.empty(*pairs.shape[:2], weight.shape[0], device=pairs.device)
+    nodes = sums.shape[0] * sums.shape[1]
+    _launch(FORWARD, FORWARD.grid(pairs.device, nodes), (pairs, sizes, weight, bias, sums))
+    return sums
+
+
+@torch.library.custom_op("magnetite::pair_sum_backward", mutates_args=())
+def fused_backward(pairs: Tensor, sizes: Tensor, weight: Tensor, bias: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
+    """The slopes of weight and bias."""
+    grid = BACKWARD.grid(pairs.device, upper.shape[0] * upper.shape[1])
+    hidden, features = weight.shape
+    slopes = torch.empty(grid * BACKWARD.warps, hidden, features + 1, device=pairs.device)
+    _launch(BACKWARD, grid, (pairs, sizes, weight, bias, upper, slopes))
+    both = slopes.sum(0)
+    return both[:, :features].contiguous(), both[:, features].contiguous()
+
+
+def _launch(kernel: Kernel, grid: int, tensors: tuple[Tensor, ...]) -> None:
+    pairs, sizes, weight, *_ = tensors
+    pairs = pairs.contiguous()
+    pairs = pairs if pairs.data_ptr() % 16 == 0 else pairs.clone()  # a pair is read in one go
+    graphs, nodes = pairs.shape[:2]
+    hidden, features = weight.shape
+    constants = {"FEATURES": features, "HIDDEN": hidden, "HALF": int(pairs.dtype == torch.float16)}
+    kernel.launch(grid, (pairs, sizes.long(), *tensors[2:]), (graphs * nodes, nodes), **constants)
+
+
+@fused.register_fake
+def _(pairs: Tensor, sizes: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  # noqa: ARG001
+    return torch.empty(*pairs.shape[:2], weight.shape[0], device=pairs.device)
+
+
+@fused_backward.register_fake
+def _(pairs: Tensor, sizes: Tensor, weight: Tensor, bias: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:  # noqa: ARG001
+    return torch.empty_like(weight), torch.empty_like(bias)
+
+
+def _keep(ctx, inputs, output) -> None:  # noqa: ARG001
+    ctx.save_for_backward(*inputs)
+
+
+def _slopes(ctx, upper: Tensor) -> tuple[Tensor | None, ...]:
+    weight, bias = fused_backward(*ctx.saved_tensors, upper)
+    return None, None, weight, bias
+
+
+fused.register_autograd(_slopes, setup_context=_keep)

@@ -1,0 +1,55 @@
+"""CUDA kernels of `magnetite.nn` compiled for the processor, with lanes as threads: right without a GPU."""
+
+import ctypes
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+import torch
+
+from magnetite.nn import cuda_kernels
+from magnetite.nn.cuda_kernels import Kernel
+
+WARPS = Path(__file__).with_name("warps.hpp")
+CHECKS = ["-fsanitize=alignment,bounds", "-fno-sanitize-recover=all"]
+
+
+@contextmanager
+def emulated(folder: Path, grid: int = 2) -> Iterator[None]:
+    """Kernels run on the processor, with so many blocks, one after the other; what they leave unwritten is NaN.
+
+    All with the same constants: a folder holds each kernel once.
+    """
+    libraries: dict[Kernel, ctypes.CDLL] = {}
+
+    def launch(
+        kernel: Kernel, grid: int, tensors: Sequence[torch.Tensor], numbers: Sequence[int], **constants: int
+    ) -> None:
+        tensors = [tensor.contiguous() for tensor in tensors]
+        pointers = (ctypes.c_void_p * len(tensors))(*(tensor.data_ptr() for tensor in tensors))
+        if kernel not in libraries:
+            libraries[kernel] = _compiled(kernel, folder, constants)
+        libraries[kernel].emulate(grid, kernel.warps, pointers, *numbers)
+
+    with mock.patch.object(Kernel, "launch", launch), mock.patch.object(Kernel, "grid", lambda *_: grid):
+        torch.use_deterministic_algorithms(True)  # which fills new memory
+        try:
+            yield
+        finally:
+            torch.use_deterministic_algorithms(False)
+
+
+def _compiled(kernel: Kernel, folder: Path, constants: dict[str, int]) -> ctypes.CDLL:
+    entry, library = folder / f"{kernel.name}.cpp", folder / f"{kernel.name}.so"
+    source = Path(cuda_kernels.__file__).with_name(kernel.file)
+    entry.write_text(
+        f'#include "{WARPS}"\n#include "{source}"\n'
+        f'extern "C" void emulate(int blocks, int warps, void **tensors, int all, int nodes) '
+        f"{{ run(blocks, warps, {kernel.name}, tensors, all, nodes); }}\n"
+    )
+    options = [f"-D{name}={value}" for name, value in constants.items()]
+    compiler = ["g++", "-std=c++20", "-O1", "-w", "-shared", "-fPIC", *CHECKS]
+    subprocess.run([*compiler, *options, entry, "-o", library], check=True)
+    return ctypes.CDLL(str(library))
