@@ -51,7 +51,7 @@ def test_any_step_can_be_the_first():
 
 def test_fresh_data_never_repeat():
     blocks = make("fresh", task=Sorting(train=40)).blocks()
-    pools = [next(blocks).pool.examples.graphs for _ in range(12)]  # two epochs
+    pools = [next(blocks).pool.graphs for _ in range(12)]  # two epochs
     networks = [tuple(graph.node_features["wires"].flatten().tolist()) for graphs in pools for graph in graphs]
     assert len(set(networks)) == len(networks) > 150
 
