@@ -9,6 +9,7 @@ import magnetite as mt
 from magnetite import nn
 from magnetite.asked import AskedPairs
 from magnetite.batching import Batch, Shape
+from magnetite.nn.heads import _rows
 from magnetite.nn.model import GraphModel
 from magnetite.nn.positions import Positions
 from magnetite.testing import permute
@@ -85,17 +86,20 @@ def test_gradients_are_those_of_the_head_over_all(name):
         )
 
 
-def test_gradients_of_many_pairs_add_up_in_half_precision():
-    """A node is asked about thousands of times: a sum in bfloat16 would stop growing after some hundreds."""
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_gradients_of_many_pairs_add_up_in_half_precision(device):
+    """A node is asked about thousands of times: a GPU's sum in bfloat16 would stop growing after some hundreds."""
     graphs, count = mt.Digraphs.from_edges([[0], [1]]), 4096
-    batch, head = mt.pad(graphs, asked=one_pair(graphs, count)), nn.PairHead(hidden=8)
+    batch, head = mt.pad(graphs, asked=one_pair(graphs, count), device=device), nn.PairHead(hidden=8)
     torch.manual_seed(0)
     head.setup(WIDTH)
-    states = torch.randn(*batch.mask.shape, WIDTH)
+    head.to(device)
+    states = torch.randn(*batch.mask.shape, WIDTH).to(device)
+    assert _rows(states.bfloat16(), batch.asked.source).dtype == torch.float32
     gradients = []
     for enabled in (False, True):
         head.zero_grad()
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=enabled):
             answer = head(states, batch, Positions())
         assert answer.dtype == torch.float32
         answer[batch.asked.mask].sum().backward()
