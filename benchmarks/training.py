@@ -10,8 +10,8 @@ same batches again and again. `--toy` is a small size for a machine without a GP
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from magnetite.batching import Batch, Shape
+from magnetite.batching import Batch
 from magnetite.record import Record
+from magnetite.training.capture import Captured
 from magnetite.training.loop import Trainer
 from magnetite.training.presets import configuration
 from magnetite.training.session import Machine, accelerator_named, compile_mode
@@ -32,18 +33,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 ENCODINGS = ("magnetic", "walks", "laplacian", "sinusoidal")
 TOY = {"optim": {"batch": 32}, "model": {"width": 32, "layers": 1}, "run": {"precision": "32-true"}}
-
-
-@dataclass(frozen=True)
-class Standing:
-    """A block of one step whose batches are made already."""
-
-    batches: Sequence[Batch]
-    totals: Tensor
-
-    def chunks(self, step: int, shapes: tuple[Shape, ...]) -> Iterator[Batch]:  # noqa: ARG002
-        """The same batches, whatever is asked for."""
-        return iter(self.batches)
 
 
 def trainer(task: str, encoding: str, toy: bool, accelerator: str) -> Trainer:
@@ -58,17 +47,23 @@ def trainer(task: str, encoding: str, toy: bool, accelerator: str) -> Trainer:
     return made
 
 
-def graphs_per_second(made: Trainer, block: Any, places: Sequence[int]) -> float:
-    """The best of the passes over some steps of a block, after a first one that compiles."""
+def graphs_per_second(made: Trainer, step: Callable[[int], None], steps: int) -> float:
+    """The best of the passes over some steps, after a first one that compiles."""
     best = float("inf")
     for _ in range(4):
         _wait()
         start = time.perf_counter()
-        for place in places:
-            made.step(block, place)
+        for place in range(steps):
+            step(place)
         _wait()
         best = min(best, time.perf_counter() - start)
-    return len(places) * made.config.optim.batch / best
+    return steps * made.config.optim.batch / best
+
+
+def standing(made: Trainer, total: Tensor, batches: Sequence[Batch], accelerator: str) -> Callable[[int], None]:
+    """A step that meets the same batches whenever it is done."""
+    update = Captured(made.update_by) if accelerator == "cuda" else made.update_by
+    return lambda _: update(total, *batches)
 
 
 def _wait() -> None:
@@ -81,13 +76,11 @@ def measure(task: str, toy: bool, accelerator: str) -> dict[str, Any]:
     rows = {}
     for encoding in ENCODINGS:
         ours, bare = (trainer(task, name, toy, accelerator) for name in (encoding, "none"))
-        block = next(ours.data.blocks(0))
-        places = range(min(len(block), 2 if toy else 20))
-        speed = graphs_per_second(ours, block, places)
-        shapes = ours.position.shapes
-        standing = Standing(list(next(bare.data.blocks(0)).chunks(0, shapes)), block.totals[:1].expand(len(block)))
-        bare.position.shapes = shapes
-        alone = graphs_per_second(bare, standing, places)
+        block, shapes = next(ours.data.blocks(0)), ours.position.shapes
+        steps = min(len(block), 2 if toy else 20)
+        speed = graphs_per_second(ours, partial(ours.step, block), steps)
+        batches = list(next(bare.data.blocks(0)).chunks(0, shapes))
+        alone = graphs_per_second(bare, standing(bare, block.totals[0], batches, accelerator), steps)
         slots = sum(shape.graphs * shape.nodes for shape in shapes)
         rows[encoding] = {
             "graphs_per_second": speed,
@@ -96,7 +89,7 @@ def measure(task: str, toy: bool, accelerator: str) -> dict[str, Any]:
             "chunks": [[shape.graphs, shape.nodes] for shape in shapes],
             "slots_a_graph": slots / ours.config.optim.batch,
         }
-        del ours, bare, block, standing
+        del ours, bare, block, batches
         torch.compiler.reset()
     return rows
 

@@ -10,13 +10,13 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Int
 
-from magnetite.batching import MULTIPLE, Shape
+from magnetite.batching import MULTIPLE, Batch, Shape
 
 Counts = Int[np.ndarray, " graphs"]
 Rows = Int[np.ndarray, "steps batch"]
 
-CHUNK = 8192
-"""What another chunk costs, in slots for nodes: kernels to start, a shape to compile."""
+CHUNK = 2048
+"""What another chunk costs, in slots for nodes: kernels of its own for positions, attention and head."""
 
 PLACES = 96
 """Places of a row that are tried as ends of a chunk."""
@@ -132,6 +132,26 @@ def chunk_shapes(most: Profile, tokens: int) -> tuple[Shape, ...]:
         cuts.insert(0, cheapest[cuts[0]][1])
     spans = [(places[begin], places[end]) for begin, end in pairwise(cuts)]
     return tuple(most.shape(begin, end) for begin, end in spans)
+
+
+def portions(batches: Sequence[Batch], tokens: int) -> list[list[Batch]]:
+    """Batches that go through a model together: as many in a row as have at most `tokens` slots, at least one.
+
+    >>> from magnetite import Digraphs, pad
+    >>> small, large = (pad(Digraphs.from_edges([[0], [size]])) for size in (1, 20))
+    >>> portions([small, small, large], tokens=16)
+    [[Batch(1 graphs, 8 slots, ...), Batch(1 graphs, 8 slots, ...)], [Batch(1 graphs, 24 slots, ...)]]
+    """
+    found: list[list[Batch]] = []
+    room = 0
+    for batch in batches:
+        slots = batch.mask.numel()
+        if slots > room:
+            found.append([])
+            room = tokens
+        found[-1].append(batch)
+        room -= slots
+    return found
 
 
 def shapes_for(shapes: Sequence[Shape], most: Profile) -> tuple[Shape, ...]:

@@ -53,3 +53,14 @@ def test_wires_are_moved_together_in_training_only():
 def test_features_that_are_missing_are_named():
     with pytest.raises(ValueError, match="no node feature 'x' \\(they have kind\\)"):
         made(nn.LinearNodes("x", 3))(batch_of(kind=torch.ones(3)))
+
+
+def test_wires_near_a_border_are_marked_whatever_the_length():
+    embedding = made(nn.WireNodes(16, borders=2))
+    near = embedding._near(torch.tensor([[[0, 5], [1, 4], [2, 3]]]))[0]
+    first, second = [1.0, 0.0], [0.0, 1.0]
+    far = [0.0, 0.0]
+    assert near[0].tolist() == [first + far, far + first]
+    assert near[1].tolist() == [second + far, far + second]
+    assert near[2].tolist() == [far + far] * 2
+    assert embedding(batch_of(wires=torch.tensor([[0, 5], [1, 4], [0, 1]]))).isfinite().all()

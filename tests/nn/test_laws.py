@@ -43,6 +43,18 @@ def test_padding_and_company_change_nothing(name, graphs):
 
 @every_model
 @few
+@given(digraphs(min_graphs=2, max_nodes=8))
+def test_batches_of_several_shapes_are_answered_as_each_alone(name, graphs):
+    model = ZOO[name].model(nn.NodeHead(3))
+    parts, shapes = encoded(model, graphs), (Shape(1, 16, 64), Shape(len(graphs), 24, 72))
+    each = [torch.arange(shape.graphs) for shape in shapes]
+    batches = [mt.pad(graphs, ids=ids, shape=shape, **parts) for ids, shape in zip(each, shapes, strict=True)]
+    for answer, batch in zip(model.answers(batches), batches, strict=True):
+        torch.testing.assert_close(answer[batch.mask], model(batch)[batch.mask], rtol=2e-5, atol=2e-5)
+
+
+@every_model
+@few
 @given(SEEDS)
 def test_directions_matter_where_they_should(name, seed):
     graphs = generic_digraphs(seed, count=1)

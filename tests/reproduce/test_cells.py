@@ -48,6 +48,15 @@ def test_a_cell_is_trained_once(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
 
 
+def test_a_cell_that_another_process_trains_is_left_to_it(tmp_path, monkeypatch, capsys):
+    request = Request(tmp_path / "results", runs=tmp_path / "runs", device="cpu")
+    cell = Cell("first", "sorting", "none", TINY, "quick")
+    monkeypatch.setattr(cells.session, "train", lambda *_: pytest.fail("it is being trained already"))
+    with cells._claimed(cell, request):
+        assert train_missing([cell], request) == {}
+    assert "another process is at it" in capsys.readouterr().err
+
+
 def test_only_chooses_cells_and_budgets_are_other_cells(tmp_path):
     request = Request(tmp_path, only="magnetic-second")
     assert [cell.name for cell in sorting.encoding_cells() if request.only in cell.name] == ["sorting-magnetic-second"]

@@ -74,3 +74,14 @@ def test_the_whole_training_set():
     for number in range(8):
         labels = task.shard("train", number).graphs.graph_features["label"]
         assert labels.view(2, -1).sum(1).tolist() == [50_000, 0]
+
+
+def test_reversed_networks_can_be_trained_on():
+    task = Sorting(train=30, train_reversed=True)
+    for examples in (task.shard("train", 0), next(task.stream(seed=0, batch=90))):
+        networks = networks_of(examples.graphs)
+        assert len(networks) == 90
+        assert [net.reverse() for net in networks[:30]] == list(networks[60:])
+        assert torch.equal(networks.is_correct().long(), examples.graphs.graph_features["label"])
+    with pytest.raises(ValueError, match="batch=4 cannot hold 3 graphs of each network"):
+        next(task.stream(seed=0, batch=4))

@@ -10,6 +10,7 @@ from magnetite.encodings.chunks import Chunk, for_each_chunk
 from magnetite.encodings.results import NodeEncoding
 from magnetite.encodings.spectral import check_dtype
 from magnetite.graphs import Digraphs
+from magnetite.linalg.eigen import lowest_eigenpairs
 from magnetite.packed import ragged_rows
 
 
@@ -45,10 +46,20 @@ class SVD:
         return NodeEncoding(node_ptr=graphs.node_ptr, values=values.flatten(1))
 
 
+NOTHING = 1e-12
+"""Squares of singular values below this, relative to the largest (if that is above 1), are rounding errors of 0."""
+
+
 def singular_pairs(adjacency: Float[Tensor, "b n n"], rank: int) -> Float[Tensor, "b n 2 kept"]:
-    """`U√S` and `V√S` of the `min(rank, n)` largest singular values, signs fixed."""
-    left, scale, right = torch.linalg.svd(adjacency)
-    left, right, scale = left[..., :rank], right.mT[..., :rank], scale[:, None, :rank].sqrt()
+    """`U√S` and `V√S` of the `min(rank, n)` largest singular values, signs fixed.
+
+    `A Aᵀ u = σ² u` and `v = Aᵀu / σ`: batches of symmetric problems are solved together on a GPU, where singular values
+    would be found matrix by matrix. What that costs in precision is lost on the smallest, which `√S` makes vanish.
+    """
+    squares, left = lowest_eigenpairs(-(adjacency @ adjacency.mT), rank)
+    squares = -squares[:, None]
+    scale = torch.where(squares > NOTHING * squares.amax(-1, keepdim=True).clamp(min=1), squares, 0).pow(1 / 4)
+    right = adjacency.mT @ left / torch.where(scale > 0, scale, torch.inf)
     lead = left.gather(1, left.abs().argmax(1, keepdim=True))
     sign = torch.where(lead < 0, -1, 1)
-    return torch.stack([left * scale * sign, right * scale * sign], dim=2)
+    return torch.stack([left * scale * sign, right * sign], dim=2)

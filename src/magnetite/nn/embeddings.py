@@ -89,27 +89,41 @@ class WireNodes(Embedding):
     """Sinusoidal codes of a comparator's two wires, `cos, sin(w / base^{2j/c})`, side by side, then linear.
 
     With `places`, in training, all wires of a network are moved on by the same random number of them, so that codes
-    of wires that only longer networks have are known; `places=None` leaves the wires where they are.
+    of wires that only longer networks have are known; `places=None` leaves the wires where they are. With `borders`,
+    what each wire's distance from the first and from the last wire is, if below `borders`, stands beside the codes.
     """
 
-    def __init__(self, channels: int = 64, base: float = 100.0, places: int | None = None, feature: str = "wires"):
+    def __init__(
+        self,
+        channels: int = 64,
+        base: float = 100.0,
+        places: int | None = None,
+        borders: int = 0,
+        feature: str = "wires",
+    ):
         super().__init__()
-        self.channels, self.places, self.feature = channels, places, feature
+        self.channels, self.places, self.borders, self.feature = channels, places, borders, feature
         self.register_buffer("rates", base ** -(torch.arange(0, channels, 2) / channels), persistent=False)
 
     rates: Tensor
 
     def setup(self, width: int) -> None:
         """Make the matrix."""
-        self.linear = torch.nn.Linear(2 * self.channels, width)
+        self.linear = torch.nn.Linear(2 * self.channels + 4 * self.borders, width)
 
     def forward(self, batch: Batch) -> Float[Tensor, "b n d"]:
         """The codes, transformed."""
         wires = node_feature(batch, self.feature).long()
-        if self.places is not None and self.training:
-            wires = wires + self._steps(wires, self.places)
-        angle = wires[..., None] * self.rates
-        return self.linear(torch.cat([angle.cos(), angle.sin()], dim=-1).flatten(2))
+        moved = wires if self.places is None or not self.training else wires + self._steps(wires, self.places)
+        angle = moved[..., None] * self.rates
+        codes = torch.cat([angle.cos(), angle.sin(), self._near(wires)], dim=-1)
+        return self.linear(codes.flatten(2))
+
+    def _near(self, wires: Int[Tensor, "b n 2"]) -> Float[Tensor, "b n 2 near"]:
+        """For both ends, one of `borders` numbers is 1 where the wire is that far from it."""
+        distances = torch.stack([wires, wires.amax((1, 2), keepdim=True) - wires], dim=-1)
+        near = distances[..., None] == torch.arange(self.borders, device=wires.device)
+        return near.flatten(-2).float()
 
     def _steps(self, wires: Int[Tensor, "b n 2"], places: int) -> Int[Tensor, "b 1 1"]:
         """How far each network is moved: any number that leaves its last wire among the places."""

@@ -12,9 +12,9 @@ from magnetite.nn.embeddings import Embedding
 from magnetite.nn.heads import Head
 from magnetite.nn.layers import activation_named
 from magnetite.nn.maglapnet import SignNet
-from magnetite.nn.model import GraphModel
+from magnetite.nn.model import GraphModel, Part
 from magnetite.nn.module import Module, unused
-from magnetite.nn.positions import PositionEncoder, Positions
+from magnetite.nn.positions import PositionEncoder
 
 Rows = Float[Tensor, "r *middle d"]
 NewRows = Float[Tensor, "r *middle inner"]
@@ -196,15 +196,15 @@ class DigraphGNN(GraphModel):
         no_token(head)
         self.local = local if local is not None else GNN(width)
 
-    def body(self, states: Float[Tensor, "b n d"], batch: Batch, positions: Positions) -> Float[Tensor, "b n d"]:
+    def body(self, parts: Sequence[Part]) -> list[Float[Tensor, "_ _ d"]]:
         """The local network."""
-        no_biases(positions)
-        return self.local(states, batch)
+        no_biases(parts)
+        return [self.local(part.states, part.batch) for part in parts]
 
 
-def no_biases(positions: Positions) -> None:
+def no_biases(parts: Sequence[Part]) -> None:
     """Refuse biases of attention where there is no attention."""
-    if positions.biases:
+    if any(part.positions.biases for part in parts):
         raise ValueError("these positions bias attention, and this model has none: give an encoder of nodes")
 
 

@@ -29,7 +29,18 @@ def mean(states: States, batch: Batch) -> Float[Tensor, "b d"]:
     return total(states, batch) / batch.sizes[:, None].clamp(min=1)
 
 
-READOUTS: dict[str, Callable[[States, Batch], Float[Tensor, "b d"]]] = {"cls": cls, "mean": mean, "sum": total}
+def largest(states: States, batch: Batch) -> Float[Tensor, "b d"]:
+    """`max_v h_v`, zero of an empty graph: what one node says is not drowned by many."""
+    filled = states.float().masked_fill(~batch.mask[..., None], -torch.inf).amax(1)
+    return torch.where(batch.graph_mask[:, None], filled, 0.0)
+
+
+READOUTS: dict[str, Callable[[States, Batch], Float[Tensor, "b d"]]] = {
+    "cls": cls,
+    "mean": mean,
+    "sum": total,
+    "max": largest,
+}
 
 
 class Head(Module):

@@ -11,8 +11,8 @@ from magnetite.batching import Batch
 from magnetite.nn.embeddings import Embedding
 from magnetite.nn.gnn import no_biases, no_token
 from magnetite.nn.heads import Head
-from magnetite.nn.model import GraphModel
-from magnetite.nn.positions import PositionEncoder, Positions
+from magnetite.nn.model import GraphModel, Part
+from magnetite.nn.positions import PositionEncoder
 
 Matrices = Float[Tensor, "b n n"]
 States = Float[Tensor, "b n d"]
@@ -73,13 +73,16 @@ class MagNet(GraphModel):
         self.filters = torch.nn.ModuleList(ChebyshevFilter(width, order) for _ in range(layers))
         self.out = torch.nn.Linear(2 * width, width)
 
-    def body(self, states: States, batch: Batch, positions: Positions) -> States:
+    def body(self, parts: Sequence[Part]) -> list[Float[Tensor, "_ _ d"]]:
         """All filters."""
-        no_biases(positions)
-        shifted, parts = shifted_laplacian(batch, self.q), (states, states)
+        no_biases(parts)
+        return [self._filtered(part.states, part.batch) for part in parts]
+
+    def _filtered(self, states: States, batch: Batch) -> States:
+        shifted, both = shifted_laplacian(batch, self.q), (states, states)
         for layer in self.filters:
-            parts = layer(*parts, shifted)
-        return self.out(torch.cat(parts, dim=-1))
+            both = layer(*both, shifted)
+        return self.out(torch.cat(both, dim=-1))
 
 
 def shifted_laplacian(batch: Batch, q: float) -> tuple[Matrices, Matrices]:

@@ -1,6 +1,7 @@
 """GraphModel: embedding + positions → body → head; takes batches, graphs or PyG's batches; saved as one folder."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,15 @@ from magnetite.nn.embeddings import Embedding, SameNodes
 from magnetite.nn.heads import Head
 from magnetite.nn.module import Module, unused
 from magnetite.nn.positions import Combined, PositionEncoder, Positions
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A batch on its way through a model: the states of its nodes, and what is known of their positions."""
+
+    states: Float[Tensor, "b n d"]
+    batch: Batch
+    positions: Positions
 
 
 class GraphModel(Module):
@@ -38,13 +48,25 @@ class GraphModel(Module):
         for part in (self.embedding, self.head):
             unused(part).setup(width)
 
-    def body(self, states: Float[Tensor, "b n d"], batch: Batch, positions: Positions) -> Float[Tensor, "b n d"]:
-        """What the model does with the embedded nodes."""
+    def body(self, parts: Sequence[Part]) -> list[Float[Tensor, "_ _ d"]]:
+        """What the model does with the embedded nodes of batches of several shapes."""
         raise NotImplementedError
 
     def forward(self, graphs: Any) -> Tensor:
         """The head's answer for a `Batch`; graphs and PyG's batches are encoded and padded first."""
-        batch = graphs if isinstance(graphs, Batch) else self.prepare(graphs)
+        return self.answers([graphs if isinstance(graphs, Batch) else self.prepare(graphs)])[0]
+
+    def answers(self, batches: Sequence[Batch]) -> list[Tensor]:
+        """The head's answers for batches of several shapes: `model(batch)` of each, at less cost.
+
+        Small and large graphs need not share a shape, and still share the products that look at no neighbour.
+        """
+        parts = [self._embed(batch) for batch in batches]
+        return [
+            self.head(states, part.batch, part.positions) for states, part in zip(self.body(parts), parts, strict=True)
+        ]
+
+    def _embed(self, batch: Batch) -> Part:
         positions = Positions() if self.position is None else self.position(batch)
         states = self.embedding(batch)
         if positions.nodes is not None:
@@ -54,7 +76,7 @@ class GraphModel(Module):
                     "give both the same width"
                 )
             states = states + positions.nodes
-        return self.head(self.body(states, batch, positions), batch, positions)
+        return Part(states, batch, positions)
 
     def prepare(self, graphs: Any) -> Batch:
         """Encode and pad graphs (`Digraphs`, or PyG's `Data` or `Batch`), on the device of the parameters."""

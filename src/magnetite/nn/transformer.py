@@ -1,42 +1,64 @@
 """The transformer over the nodes of directed graphs."""
 
+import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.nn.embeddings import Embedding
 from magnetite.nn.heads import Head
 from magnetite.nn.layers import activation_named
-from magnetite.nn.model import GraphModel
+from magnetite.nn.model import GraphModel, Part
 from magnetite.nn.module import Module, remade
 from magnetite.nn.positions import PositionEncoder, Positions
 
+TYPICAL_SIZE = 64
+"""Nodes of a graph whose attention is not scaled by its length."""
+
+Heads = Float[Tensor, "_ h c"]
+
 
 class Attention(Module):
-    """`softmax(Q Kᵀ / √c + B) V` in `heads` heads; query and key may come from other states than the value (SAT)."""
+    """`softmax(s Q Kᵀ / √c + B) V` in `heads` heads; query and key may come from other states than the value (SAT).
 
-    def __init__(self, width: int, heads: int = 4):
+    `s = 1`, or with `length_scaled` the graph's `log(n + 1) / log 64`, so that the largest weights do not fade among
+    more nodes than were trained on. States are rows: the slots of all graphs of all batches, one after the other.
+    """
+
+    def __init__(self, width: int, heads: int = 4, length_scaled: bool = False):
         super().__init__()
         if width % heads:
             raise ValueError(f"width={width} cannot be cut into {heads} heads: give a multiple of heads")
-        self.heads = heads
+        self.heads, self.length_scaled = heads, length_scaled
         self.query_key = torch.nn.Linear(width, 2 * width)
         self.value = torch.nn.Linear(width, width)
         self.out = torch.nn.Linear(width, width)
 
     def forward(
-        self, states: Float[Tensor, "b n d"], structure: Float[Tensor, "b n d"], bias: Tensor
-    ) -> Float[Tensor, "b n d"]:
-        """Attend; `bias` is a mask of keys, or what is added to the logits."""
-        query, key = self.query_key(structure).unflatten(-1, (2, self.heads, -1)).unbind(2)
+        self,
+        states: Float[Tensor, "rows d"],
+        structure: Float[Tensor, "rows d"],
+        batches: Sequence[Batch],
+        biases: Sequence[Tensor],
+    ) -> Float[Tensor, "rows d"]:
+        """Attend within each graph; each batch's `bias` is a mask of keys, or what is added to the logits."""
+        query, key = self.query_key(structure).unflatten(-1, (2, self.heads, -1)).unbind(1)
+        if self.length_scaled:
+            query = query * joined([_length_scale(batch) for batch in batches])[:, None, None].to(query)
         value = self.value(states).unflatten(-1, (self.heads, -1))
-        mixed = torch.nn.functional.scaled_dot_product_attention(
-            query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), attn_mask=bias
-        )
-        return self.out(mixed.transpose(1, 2).flatten(2))
+        counts = [batch.mask.numel() for batch in batches]
+        each = zip(query.split(counts), key.split(counts), value.split(counts), biases, strict=True)
+        return self.out(joined([mixed(*parts) for parts in each]).flatten(1))
+
+
+def mixed(query: Heads, key: Heads, value: Heads, bias: Tensor) -> Heads:
+    """Attention within the graphs of one batch, whose slots are the rows."""
+    parts = [part.unflatten(0, (bias.shape[0], -1)).transpose(1, 2) for part in (query, key, value)]
+    heads = torch.nn.functional.scaled_dot_product_attention(*parts, attn_mask=bias)
+    return heads.transpose(1, 2).flatten(0, 1)
 
 
 class Block(Module):
@@ -55,34 +77,48 @@ class Block(Module):
         norm: str = "post",
         local: Module | None = None,
         degree_scaled: bool = False,
+        length_scaled: bool = False,
     ):
         super().__init__()
         if norm not in ("post", "pre"):
             raise ValueError(f"norm={norm!r} is not known: give 'post' or 'pre'")
         self.post, self.local, self.degree_scaled = norm == "post", local, degree_scaled
-        self.attention = Attention(width, heads)
+        self.attention = Attention(width, heads, length_scaled)
         self.feed_forward = torch.nn.Sequential(
             torch.nn.Linear(width, expansion * width),
             activation_named(activation),
-            torch.nn.Dropout(dropout),
             torch.nn.Linear(expansion * width, width),
         )
         self.norms = torch.nn.ModuleList([torch.nn.LayerNorm(width), torch.nn.LayerNorm(width)])
         self.dropout = torch.nn.Dropout(dropout)
 
-    def forward(self, states: Float[Tensor, "b n d"], batch: Batch, bias: Tensor) -> Float[Tensor, "b n d"]:
-        """Mix the states of all nodes of each graph."""
+    def forward(
+        self, states: Float[Tensor, "rows d"], batches: Sequence[Batch], biases: Sequence[Tensor]
+    ) -> Float[Tensor, "rows d"]:
+        """Mix the states of all nodes of each graph; rows are the slots of all batches, which have a bias each."""
         first, second = self.norms
         if self.post:
-            states = first(states + self._attend(states, batch, bias))
+            states = first(states + self._attend(states, batches, biases))
             return second(states + self.dropout(self.feed_forward(states)))
-        states = states + self._attend(first(states), batch, bias)
+        states = states + self._attend(first(states), batches, biases)
         return states + self.dropout(self.feed_forward(second(states)))
 
-    def _attend(self, states: Float[Tensor, "b n d"], batch: Batch, bias: Tensor) -> Float[Tensor, "b n d"]:
-        structure = states if self.local is None else self.local(states, batch)
-        mixed = self.dropout(self.attention(states, structure, bias))
-        return mixed * (batch.degrees() + 1).rsqrt()[..., None].to(mixed) if self.degree_scaled else mixed
+    def _attend(
+        self, states: Float[Tensor, "rows d"], batches: Sequence[Batch], biases: Sequence[Tensor]
+    ) -> Float[Tensor, "rows d"]:
+        structure = states if self.local is None else self._neighbourhoods(states, batches, self.local)
+        mixed = self.dropout(self.attention(states, structure, batches, biases))
+        if not self.degree_scaled:
+            return mixed
+        degrees = joined([batch.degrees().flatten() for batch in batches])
+        return mixed * (degrees + 1).rsqrt()[:, None].to(mixed)
+
+    @staticmethod
+    def _neighbourhoods(
+        states: Float[Tensor, "rows d"], batches: Sequence[Batch], local: Module
+    ) -> Float[Tensor, "rows d"]:
+        each = zip(slots(states, batches), batches, strict=True)
+        return joined([local(part, batch).flatten(0, 1) for part, batch in each])
 
 
 class DigraphTransformer(GraphModel):
@@ -113,26 +149,34 @@ class DigraphTransformer(GraphModel):
         norm: str = "post",
         local: Module | None = None,
         degree_scaled: bool = False,
+        length_scaled: bool = False,
     ):
         super().__init__(width, head, position, embedding)
-        options = {"dropout": dropout, "activation": activation, "norm": norm, "degree_scaled": degree_scaled}
+        options = {"dropout": dropout, "activation": activation, "norm": norm}
+        options |= {"degree_scaled": degree_scaled, "length_scaled": length_scaled}
         self.blocks = torch.nn.ModuleList(
             Block(width, heads, expansion, local=remade(local), **options) for _ in range(layers)
         )
         self.cls = torch.nn.Parameter(torch.randn(width) * 0.02) if head.needs_cls else None
         self.final = torch.nn.LayerNorm(width) if norm == "pre" else torch.nn.Identity()
 
-    def body(self, states: Float[Tensor, "b n d"], batch: Batch, positions: Positions) -> Float[Tensor, "b n d"]:
+    def body(self, parts: Sequence[Part]) -> list[Float[Tensor, "_ _ d"]]:
         """All blocks; the last slot of each graph, which is never a node's, holds the token of the whole graph."""
-        last = torch.arange(states.shape[1], device=states.device) == states.shape[1] - 1
-        keys = batch.mask
+        batches, keys = [part.batch for part in parts], [part.batch.mask for part in parts]
+        states = [part.states for part in parts]
         if self.cls is not None:
-            states = torch.where(last[:, None], self.cls.to(states), states)
-            keys = keys | last
-        self._check_biases(positions)
+            last = [_last(mask) for mask in keys]
+            states = [
+                torch.where(end[:, None], self.cls.to(part), part) for part, end in zip(states, last, strict=True)
+            ]
+            keys = [mask | end for mask, end in zip(keys, last, strict=True)]
+        rows = joined([part.flatten(0, 1) for part in states])
+        for part in parts:
+            self._check_biases(part.positions)
         for layer, block in enumerate(self.blocks):
-            states = block(states, batch, attention_bias(keys, positions.bias(layer), states.dtype))
-        return self.final(states)
+            biases = [part.positions.bias(layer) for part in parts]
+            rows = block(rows, batches, [attention_bias(*pair, rows.dtype) for pair in zip(keys, biases, strict=True)])
+        return slots(self.final(rows), batches)
 
     def _check_biases(self, positions: Positions) -> None:
         wanted, heads = (1, len(self.blocks)), self.arguments["heads"]
@@ -141,6 +185,26 @@ class DigraphTransformer(GraphModel):
                 f"positions bias {len(positions.biases)} layers of {positions.biases[0].shape[1]} heads, the model has "
                 f"{len(self.blocks)} of {heads}: give the encoder the same layers and heads"
             )
+
+
+def joined(parts: Sequence[Shaped[Tensor, "_ ..."]]) -> Shaped[Tensor, "rows ..."]:
+    """The parts as rows one after the other; one part is not copied."""
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts))
+
+
+def slots(rows: Float[Tensor, "rows d"], batches: Sequence[Batch]) -> list[Float[Tensor, "_ _ d"]]:
+    """Rows of several batches as the slots of each."""
+    parts = rows.split([batch.mask.numel() for batch in batches])
+    return [part.view(*batch.mask.shape, -1) for part, batch in zip(parts, batches, strict=True)]
+
+
+def _length_scale(batch: Batch) -> Float[Tensor, " rows"]:
+    scale = torch.log(batch.sizes + 1.0) / math.log(TYPICAL_SIZE)
+    return scale[:, None].expand(batch.mask.shape).flatten()
+
+
+def _last(mask: Bool[Tensor, "b n"]) -> Bool[Tensor, " n"]:
+    return torch.arange(mask.shape[1], device=mask.device) == mask.shape[1] - 1
 
 
 def attention_bias(keys: Bool[Tensor, "b n"], bias: Float[Tensor, "b h n n"] | None, dtype: torch.dtype) -> Tensor:

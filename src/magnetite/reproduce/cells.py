@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock, Timeout
 from rich.console import Console
 
 from magnetite.storage import write_json
@@ -71,7 +72,8 @@ class Cell:
 def train_missing(cells: Sequence[Cell], request: Request) -> dict[str, dict[str, Any]]:
     """Train the cells whose name holds `only` and whose result is not there yet; all results by name of the cell.
 
-    A training that was stopped goes on where it stood.
+    A training that was stopped goes on where it stood. Several processes that are asked for the same share the work:
+    each takes the next cell that no other is training.
     """
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     chosen = [cell for cell in cells if request.only in cell.name]
@@ -80,8 +82,14 @@ def train_missing(cells: Sequence[Cell], request: Request) -> dict[str, dict[str
     for number, cell in enumerate(chosen, start=1):
         if cell.kept(request) is not None:
             continue
-        console.print(f"{number}/{len(chosen)} {cell.name}, {request.budget * cell.share:g} of the training")
-        _train(cell, request)
+        share = f"{number}/{len(chosen)} {cell.name}, {request.budget * cell.share:g} of the training"
+        try:
+            with _claimed(cell, request):
+                if cell.kept(request) is None:  # another process may just have finished it
+                    console.print(share)
+                    _train(cell, request)
+        except Timeout:
+            console.print(f"{share}: another process is at it")
     return {cell.name: content for cell in cells if (content := cell.kept(request)) is not None}
 
 
@@ -120,6 +128,12 @@ def provenance(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         name: {key: content[key] for key in kept} | {key: content["result"][key] for key in details}
         for name, content in results.items()
     }
+
+
+def _claimed(cell: Cell, request: Request) -> FileLock:
+    """A lock that one process can have, and loses when it dies; others do not wait for it."""
+    request.runs.mkdir(parents=True, exist_ok=True)
+    return FileLock(request.runs / f".{cell.path(request).stem}.lock", timeout=0)
 
 
 def _train(cell: Cell, request: Request) -> None:

@@ -25,7 +25,7 @@ class Sorting:
     The twin lacks the last comparator. Counts are those of the drawn networks: a split holds two or three times as many
     graphs. Graph feature `label` is 1 where the network sorts; node feature `wires` has the comparator's two wires.
     Lengths up to `train_longest` are for training, further ones up to `valid_longest` for validation, the rest for the
-    test; within a split all are equally likely.
+    test; within a split all are equally likely. With `train_reversed`, training has reversed networks as well.
 
     >>> examples = Sorting(test=100).shard("test", 0)
     >>> len(examples), int(examples.graphs.graph_features["label"].sum()) >= 100
@@ -37,6 +37,7 @@ class Sorting:
     test: int = 20_000
     train_longest: int = 11
     valid_longest: int = 12
+    train_reversed: bool = False
     seed: int = 0
     shard_size: int = 10_000
 
@@ -74,16 +75,17 @@ class Sorting:
         part = self.split(split)
         first, size = shard_span(self, split, number)
         networks = generate(size, part.sizes, derive(self.seed, part.number), first)
-        return examples(networks, reverse=split != "train").to(device)
+        return examples(networks, reverse=split != "train" or self.train_reversed).to(device)
 
     def stream(self, seed: int, batch: int, device: torch.device | str = "cpu", start: int = 0) -> Iterator[Examples]:
-        """Fresh training examples without end, from batch `start` on; half of each are twins of the other half."""
-        if batch < 2 or batch % 2:
-            raise ValueError(f"batch={batch} cannot hold networks and their twins: give an even number")
+        """Fresh training examples without end, from batch `start` on; equally many networks, twins, and so on."""
+        kinds = 3 if self.train_reversed else 2
+        if batch < kinds or batch % kinds:
+            raise ValueError(f"batch={batch} cannot hold {kinds} graphs of each network: give a multiple of {kinds}")
         key = derive(seed, STREAM)
-        half, lengths = batch // 2, self.split("train").sizes
-        for first in count(start * half, half):
-            yield examples(generate(half, lengths, key, first), reverse=False).to(device)
+        each, lengths = batch // kinds, self.split("train").sizes
+        for first in count(start * each, each):
+            yield examples(generate(each, lengths, key, first), reverse=self.train_reversed).to(device)
 
     def weights(self, examples: Examples) -> Float[Tensor, " graphs"]:
         """Every network counts the same."""

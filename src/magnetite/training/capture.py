@@ -1,59 +1,64 @@
-"""Forward and backward of a fixed shape as one CUDA graph: a replay costs one launch instead of hundreds."""
+"""A whole step of fixed shapes as one CUDA graph: a replay costs one launch instead of hundreds."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from torch.nn import Parameter
 
-from magnetite.batching import Batch, Shape
+from magnetite.batching import Batch
 
 WARM_UP = 3
-"""Runs before the capture, in which kernels are compiled and libraries take their workspaces."""
+"""Steps before the capture, in which kernels are compiled and libraries take their workspaces."""
 
-Work = Callable[[Batch, Tensor], None]
-"""Adds the gradients and the loss of a batch, divided by a total, to those that are there."""
+Input = Tensor | Batch
+Shapes = tuple[torch.Size, ...]
 
 
 class Captured:
-    """`work` with a CUDA graph for every shape that it meets; gradients are added up in place.
+    """Work that is replayed from a CUDA graph once inputs of the same shapes were met a few times.
 
-    Batches are copied to where the graph reads them. What warm-up runs add to gradients and losses is taken back.
+    Inputs are copied to where the graph reads them. The first times the work is done as it is, so nothing has to be
+    taken back.
     """
 
-    def __init__(self, work: Work, parameters: Iterable[Parameter], losses: Tensor):
-        self.work, self.changed = work, [losses]
-        self.graphs: dict[Shape, _Graph] = {}
-        for parameter in parameters:
-            parameter.grad = torch.zeros_like(parameter)
-            self.changed.append(parameter.grad)
+    def __init__(self, work: Callable[..., None]):
+        self.work = work
+        self.met: dict[Shapes, int] = {}
+        self.graphs: dict[Shapes, _Graph] = {}
+        self.side = torch.cuda.Stream()
 
-    def __call__(self, batch: Batch, total: Tensor) -> None:
-        """Do the work on a batch."""
-        graphs, nodes = batch.mask.shape
-        shape = Shape(graphs, nodes, batch.edge_mask.numel())
-        if shape not in self.graphs:
-            kept = [tensor.clone() for tensor in self.changed]
-            self.graphs[shape] = _Graph(self.work, batch, total)
-            torch._foreach_copy_(self.changed, kept)  # pyright: ignore[reportPrivateImportUsage]
-        self.graphs[shape].replay(batch, total)
+    def __call__(self, *inputs: Input) -> None:
+        """Do the work."""
+        shapes = tuple(tensor.shape for tensor in _tensors(inputs))
+        met = self.met[shapes] = self.met.get(shapes, 0) + 1
+        if met <= WARM_UP:
+            self._warm_up(inputs)
+            return
+        if shapes not in self.graphs:
+            self.graphs[shapes] = _Graph(self.work, inputs)
+        self.graphs[shapes].replay(inputs)
+
+    def _warm_up(self, inputs: tuple[Input, ...]) -> None:
+        """Once on a stream of its own, as a capture needs it."""
+        self.side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.side):
+            self.work(*inputs)
+        torch.cuda.current_stream().wait_stream(self.side)
 
 
 class _Graph:
-    def __init__(self, work: Work, batch: Batch, total: Tensor):
-        self.batch, self.total = batch.map(torch.clone), total.clone()
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(WARM_UP):
-                work(self.batch, self.total)
-        torch.cuda.current_stream().wait_stream(side)
+    def __init__(self, work: Callable[..., None], inputs: tuple[Input, ...]):
+        held = [item.clone() if isinstance(item, Tensor) else item.map(torch.clone) for item in inputs]
+        self.held = _tensors(held)
         self.graph = torch.cuda.CUDAGraph()
         # Another thread may be encoding the next pool: only what this one does belongs to the graph.
         with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
-            work(self.batch, self.total)
+            work(*held)
 
-    def replay(self, batch: Batch, total: Tensor) -> None:
-        torch._foreach_copy_(self.batch.tensors(), batch.tensors())  # pyright: ignore[reportPrivateImportUsage]
-        self.total.copy_(total)
+    def replay(self, inputs: tuple[Input, ...]) -> None:
+        torch._foreach_copy_(self.held, _tensors(inputs))  # pyright: ignore[reportPrivateImportUsage]
         self.graph.replay()
+
+
+def _tensors(inputs: tuple[Input, ...] | list[Input]) -> list[Tensor]:
+    return [tensor for item in inputs for tensor in ([item] if isinstance(item, Tensor) else item.tensors())]

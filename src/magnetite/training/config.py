@@ -48,14 +48,14 @@ class Data:
     """How examples reach the model.
 
     `resident` keeps all encodings, `pooled` encodes `pool` graphs at a time (both give the same batches), `fresh` draws
-    every pool anew; `auto` is resident where the encodings fit into `memory` GiB, else pooled. A chunk of a batch has
-    at most `tokens` slots for nodes.
+    every pool anew; `auto` is resident where the encodings fit into `memory` GiB, else pooled. A batch of more than
+    `tokens` slots for nodes goes through the model in several portions, whose gradients are added up.
     """
 
     mode: str = "auto"
     pool: int = 65_536
     memory: float = 40.0
-    tokens: int = 65_536
+    tokens: int = 262_144
 
     def __post_init__(self) -> None:
         _check_choice("mode", self.mode, DATA_MODES)
@@ -69,14 +69,12 @@ class Run:
     """How a training is run and watched; `evaluate_every` is a share of an epoch, `patience` counts evaluations.
 
     `compile` is none, whole (model and loss as one graph) or layers (each layer alone, compiled once for all of its
-    kind); with `dynamic` once for all shapes, else once a shape. `capture` replays a step as CUDA graphs, where one
-    process trains on a GPU.
+    kind). `capture` replays a step as a CUDA graph, where one process trains on a GPU.
     """
 
     seed: int = 0
     precision: str = "32-true"
     compile: str = "none"
-    dynamic: bool = False
     capture: bool = True
     evaluate_every: float = 1.0
     patience: int = 0

@@ -3,14 +3,17 @@
 import math
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
+from jaxtyping import Int
 from lightning.fabric import Fabric
 from torch import Tensor
 
 from magnetite.batching import Batch
-from magnetite.buckets import shapes_for
+from magnetite.buckets import portions, shapes_for
 from magnetite.nn import checkpoint
 from magnetite.training.capture import Captured
 from magnetite.training.checkpoints import Checkpoints, Position
@@ -39,10 +42,6 @@ class Trainer:
         self._set_up()
         self.position = self.checkpoints.restore(self.model, self.optimizer) if resume else Position()
         self.losses = torch.tensor(self.position.losses, dtype=torch.float64, device=fabric.device)
-        alone = fabric.device.type == "cuda" and self.share.processes == 1
-        parameters = list(self.model.parameters())
-        captured = alone and config.run.capture
-        self.captured = Captured(self._add_gradients, parameters, self.losses) if captured else None
         self.logged_step: int | None = None
         self.told = ""
 
@@ -51,7 +50,7 @@ class Trainer:
         self.objective = Objective(self.model, config.task).to(fabric.device)
         optim = config.optim
         optimizer = adamw(self.model.parameters(), (optim.betas[0], optim.betas[1]), optim.weight_decay, fabric.device)
-        objective = compiled(self.objective, config.run.compile, config.run.dynamic)
+        objective = compiled(self.objective, config.run.compile)
         self.forward, self.stepper = fabric.setup(objective, optimizer)
         self.optimizer = optimizer
         self.clip = AdaptiveClipping(self.model.parameters(), optim.clip)
@@ -72,6 +71,9 @@ class Trainer:
         self.warmup = min(self.total, round(config.optim.warmup * config.optim.budget * self.data.steps))
         if not self.position.shapes:
             self.position.shapes = self.data.shapes(epochs=-(-self.total // self.data.steps))
+        alone = self.fabric.device.type == "cuda" and self.share.processes == 1
+        work = self._update_from_pool if self.data.resident else self.update_by
+        self.update: Callable[..., None] = Captured(work) if alone and config.run.capture else work
 
     def run(self) -> None:
         """Train to the end, or to the end of patience."""
@@ -102,8 +104,8 @@ class Trainer:
         for batch in data.batches():
             # Not compiled: for these shapes that would take longer than it saves.
             with self.fabric.autocast(), torch.compiler.set_stance("force_eager"):
-                loss, outputs = self.objective(batch)
-            metric.update(outputs.float(), batch)
+                loss, outputs = self.objective(Sealed([batch]))
+            metric.update(outputs[0].float(), batch)
             total += loss
         self.objective.train()
         metric.state = self._sum(metric.state)
@@ -140,28 +142,33 @@ class Trainer:
                 return
 
     def step(self, block: Block, step: int) -> None:
-        """One update by the mean loss of a whole batch, chunk by chunk."""
-        position, share, optim = self.position, self.share, self.config.optim
+        """One update by the mean loss of a whole batch."""
+        position = self.position
         # Dropout is a function of seed, step and process, so that a resumed training draws the same.
-        torch.manual_seed((self.config.run.seed * 2**40 + position.step * 2**10 + share.process) % 2**63)
-        for number, batch in enumerate(block.chunks(step, position.shapes), start=1):
-            if self.captured is not None:
-                self.captured(batch, block.totals[step])
-                continue
-            with self.fabric.no_backward_sync(self.forward, enabled=number < len(position.shapes)):
-                self._add_gradients(batch, block.totals[step])
+        torch.manual_seed((self.config.run.seed * 2**40 + position.step * 2**10 + self.share.process) % 2**63)
+        rate = learning_rate(position.step, self.total, self.warmup, self.config.optim.lr)
+        set_learning_rate(self.optimizer, rate)
+        self.block = block
+        given = [block.rows[step]] if self.data.resident else list(block.chunks(step, position.shapes))
+        self.update(block.totals[step], *given)
+
+    def _update_from_pool(self, total: Tensor, row: Int[Tensor, " mine"]) -> None:
+        """An update by graphs of the block, whose pool stays where it is: gathering them is captured as well."""
+        self.update_by(total, *replace(self.block, rows=row[None]).chunks(0, self.position.shapes))
+
+    def update_by(self, total: Tensor, *batches: Batch) -> None:
+        """Gradients of the mean loss, portion by portion; then clip them, and move the parameters."""
+        self.stepper.zero_grad(set_to_none=True)
+        parts = portions(batches, self.config.data.tokens)
+        for number, part in enumerate(parts, start=1):
+            with self.fabric.no_backward_sync(self.forward, enabled=number < len(parts)):
+                loss, _ = self.forward(Sealed(part))
+                mean = loss / total
+                self.fabric.backward(mean * self.share.processes)  # processes average gradients, and should add them
+            self.losses[0] += mean.detach()
         self.losses[1] += 1
         self.clip()
-        set_learning_rate(self.optimizer, learning_rate(position.step, self.total, self.warmup, optim.lr))
         self.stepper.step()
-        self.stepper.zero_grad(set_to_none=self.captured is None)  # a graph adds to where the gradients were
-
-    def _add_gradients(self, batch: Batch, total: Tensor) -> None:
-        """Add a chunk's part of the gradients of the mean loss, and of the loss."""
-        loss, _ = self.forward(Sealed(batch))
-        mean = loss / total
-        self.fabric.backward(mean * self.share.processes)  # processes average their gradients, and should add them
-        self.losses[0] += mean.detach()
 
     def _tell(self) -> None:
         """Log the mean loss since the last time; the only place in the loop that waits for the device."""

@@ -23,10 +23,15 @@ class Parts:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """What all models share. `places` moves the wires of sorting networks on, among so many; 0 leaves them."""
+    """What all models share.
+
+    Of sorting networks, `places` moves the wires on, among so many; 0 leaves them. `borders` tells how near a wire is
+    to the first and the last one.
+    """
 
     width: int = 256
     places: int = 0
+    borders: int = 0
 
     @property
     def room(self) -> Room:
@@ -34,8 +39,8 @@ class ModelChoice:
         return Room(self.width, 1, 1)
 
     @property
-    def readout(self) -> str:
-        """How a whole graph is read: cls, mean or sum."""
+    def graph_readout(self) -> str:
+        """How a whole graph is read: cls, mean, sum or max."""
         return "mean"
 
     def build(self, parts: Parts) -> nn.GraphModel:
@@ -45,7 +50,10 @@ class ModelChoice:
 
 @dataclass(frozen=True)
 class Transformer(ModelChoice):
-    """Full attention between the nodes of a graph; `local` steps of a GNN for queries and keys make it a SAT."""
+    """Full attention between the nodes of a graph; `local` steps of a GNN for queries and keys make it a SAT.
+
+    `readout` is how a whole graph is read: cls, mean, sum or max.
+    """
 
     layers: int = 4
     heads: int = 4
@@ -53,11 +61,13 @@ class Transformer(ModelChoice):
     dropout: float = 0.185
     norm: str = "post"
     local: int = 0
+    length_scaled: bool = False
+    readout: str = "cls"
 
     @property
-    def readout(self) -> str:
-        """A token of its own."""
-        return "cls"
+    def graph_readout(self) -> str:
+        """As it was asked for."""
+        return self.readout
 
     @property
     def room(self) -> Room:
@@ -76,6 +86,7 @@ class Transformer(ModelChoice):
             expansion=self.expansion,
             dropout=self.dropout,
             norm=self.norm,
+            length_scaled=self.length_scaled,
             local=nn.GNN(self.width, self.local) if self.local else None,
         )
 
@@ -124,12 +135,14 @@ def build_model(task: Task, encoding: EncodingChoice, model: ModelChoice, seed: 
     """
     torch.manual_seed(seed)
     return model.build(
-        Parts(encoding.encoder(model.room), _embedding(task, model.places), _head(task, encoding, model.readout))
+        Parts(encoding.encoder(model.room), _embedding(task, model), _head(task, encoding, model.graph_readout))
     )
 
 
-def _embedding(task: Task, places: int) -> Embedding:
-    return nn.WireNodes(places=places or None) if isinstance(task, Sorting) else nn.SameNodes()
+def _embedding(task: Task, model: ModelChoice) -> Embedding:
+    if isinstance(task, Sorting):
+        return nn.WireNodes(places=model.places or None, borders=model.borders)
+    return nn.SameNodes()
 
 
 def _head(task: Task, encoding: EncodingChoice, readout: str) -> Head:

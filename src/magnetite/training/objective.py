@@ -1,5 +1,6 @@
 """What is differentiated: model and loss in one module, compiled as asked for."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -9,15 +10,15 @@ from magnetite.batching import Batch
 from magnetite.nn import GraphModel
 from magnetite.tasks import Task
 
-RECOMPILATIONS = 128
-"""Shapes that a compiled model may meet: those of chunks, for every kind of layer, and some growth of each."""
+RECOMPILATIONS = 32
+"""How often what is compiled may be compiled again: layers of one kind share it, and chunks may grow."""
 
 
 class Sealed:
-    """A batch that Fabric passes on as it is: it would try to convert the fields of a frozen dataclass in place."""
+    """Batches that Fabric passes on as they are: it would try to convert the fields of a frozen dataclass in place."""
 
-    def __init__(self, batch: Batch):
-        self.batch = batch
+    def __init__(self, batches: Sequence[Batch]):
+        self.batches = batches
 
 
 class Objective(torch.nn.Module):
@@ -27,21 +28,24 @@ class Objective(torch.nn.Module):
         super().__init__()
         self.model, self.task = model, task
 
-    def forward(self, batch: Batch | Sealed) -> tuple[Tensor, Tensor]:
-        """The sum of the losses of a batch, and the answers."""
-        batch = batch.batch if isinstance(batch, Sealed) else batch
-        outputs = self.model(batch)
-        return self.task.loss(outputs, batch), outputs.detach()
+    def forward(self, sealed: Sealed) -> tuple[Tensor, list[Tensor]]:
+        """The sum of the losses of all batches, and the answers."""
+        outputs = self.model.answers(sealed.batches)
+        losses = [self.task.loss(answer, batch) for answer, batch in zip(outputs, sealed.batches, strict=True)]
+        return torch.stack(losses).sum(), [answer.detach() for answer in outputs]
 
 
-def compiled(objective: Objective, mode: str, dynamic: bool) -> Any:
-    """The objective to train with: as it is, as one graph, or with compiled layers; a shape, or for all shapes."""
+def compiled(objective: Objective, mode: str) -> Any:
+    """The objective to train with: as it is, as one graph, or with compiled layers.
+
+    Layers that meet one shape are compiled for it; those that meet another are compiled once more, for all shapes.
+    """
     if mode == "none":
         return objective
     torch._dynamo.config.recompile_limit = RECOMPILATIONS
     if mode != "layers":
-        return torch.compile(objective, dynamic=dynamic)
+        return torch.compile(objective)
     for child in objective.model.children():
         for layer in child if isinstance(child, torch.nn.ModuleList) else [child]:
-            layer.compile(dynamic=dynamic)
+            layer.compile()
     return objective

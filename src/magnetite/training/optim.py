@@ -29,7 +29,10 @@ def adamw(
 ) -> torch.optim.AdamW:
     """Fused AdamW whose learning rate is a tensor: a new rate is no new constant for a compiled or captured step."""
     rate = torch.zeros((), device=device)
-    return torch.optim.AdamW(parameters, lr=rate, betas=betas, weight_decay=weight_decay, fused=True)
+    capturable = device.type == "cuda"
+    return torch.optim.AdamW(
+        parameters, lr=rate, betas=betas, weight_decay=weight_decay, fused=True, capturable=capturable
+    )
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

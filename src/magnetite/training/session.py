@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from magnetite.training.loop import Trainer
 
 CONFIG, RESULT = "config.json", "result.json"
-UNWATCHED = ("log_every", "checkpoint_minutes", "compile", "dynamic", "capture")
+UNWATCHED = ("log_every", "checkpoint_minutes", "compile", "capture")
 """Options of `run` that a resumed training may change."""
 
 
@@ -48,7 +48,8 @@ class Machine:
         from lightning.fabric import Fabric
 
         # Fabric announces every process and its seed; a run says what matters by itself.
-        logging.getLogger("lightning.fabric").setLevel(logging.ERROR)
+        for logger in ("lightning.fabric", "lightning.pytorch", "lightning_utilities"):
+            logging.getLogger(logger).setLevel(logging.ERROR)
         warnings.filterwarnings("ignore", module="lightning")
         alone = self.devices * self.nodes == 1
         fabric = Fabric(
