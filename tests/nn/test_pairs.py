@@ -70,6 +70,17 @@ def test_padding_and_company_change_nothing(name):
 
 
 @every_model
+@torch.no_grad()
+def test_batches_of_several_shapes_are_answered_as_each_alone(name):
+    graphs, model = generic_digraphs(7), ZOO[name].pair_model()
+    asked = some_pairs(graphs, 7)
+    alone = [prepared(model, graphs, asked, ids=torch.tensor([number])) for number in range(len(graphs))]
+    batches = [prepared(model, graphs, asked, shape=WIDE), *alone]
+    for answer, batch in zip(model.answers(batches), batches, strict=True):
+        torch.testing.assert_close(answer[batch.asked.mask], answers(model, batch), rtol=2e-5, atol=2e-5)
+
+
+@every_model
 def test_gradients_are_those_of_the_head_over_all(name):
     graphs, model = generic_digraphs(5), ZOO[name].pair_model()
     batch = prepared(model, graphs, some_pairs(graphs, 5), shape=WIDE)
