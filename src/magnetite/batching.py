@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from magnetite.asked import AskedPairs, PaddedPairs
 from magnetite.encodings.results import Eigenpairs, NodeEncoding, PairEncoding
 from magnetite.graphs import Digraphs
 from magnetite.packed import Packed
@@ -21,25 +22,28 @@ NAMES: dict[type[Packed], str] = {Eigenpairs: "eigenpairs", NodeEncoding: "nodes
 
 @dataclass(frozen=True)
 class Shape:
-    """Graphs of a batch, slots for the nodes of each, and slots for the edges of each.
+    """Graphs of a batch, slots for the nodes and for the edges of each, and slots for the asked pairs of all together.
 
     At least one slot for a node stays empty, at the end: a model may put a token of its own there.
 
     >>> Shape.of(Digraphs.from_edges([[0, 1], [1, 2]]))
-    Shape(graphs=1, nodes=8, edges=8)
+    Shape(graphs=1, nodes=8, edges=8, pairs=0)
     """
 
     graphs: int
     nodes: int
     edges: int
+    pairs: int = 0
 
     @classmethod
-    def of(cls, graphs: Digraphs, ids: Int[Tensor, " chosen"] | None = None) -> "Shape":
-        """The smallest shape that holds the chosen graphs, all of them if none are named."""
-        sizes, degrees = graphs.sizes, graphs.edge_ptr.diff()
-        if ids is not None:
-            sizes, degrees = sizes[ids], degrees[ids]
-        most = torch.stack([sizes.max() + 1, degrees.max().clamp(min=1)]).tolist()
+    def of(
+        cls, graphs: Digraphs, ids: Int[Tensor, " chosen"] | None = None, asked: AskedPairs | None = None
+    ) -> "Shape":
+        """The smallest shape that holds the chosen graphs, all of them if none are named, and their asked pairs."""
+        chosen = slice(None) if ids is None else ids
+        sizes, degrees = graphs.sizes[chosen], graphs.edge_ptr.diff()[chosen]
+        pairs = sizes.new_zeros(()) if asked is None else asked.counts[chosen].sum()
+        most = torch.stack([sizes.max() + 1, degrees.max().clamp(min=1), pairs]).tolist()
         return cls(sizes.numel(), *(-(-int(count) // MULTIPLE) * MULTIPLE for count in most))
 
 
@@ -58,7 +62,8 @@ class Batch:
 
     `edges` hold rows of the flattened slots, `graph · n + node`, so that messages are one gather and one scatter; those
     that `edge_mask` leaves out point anywhere. Other empty slots hold zeros. `encodings` are found by name, and so is
-    everything else that was given to `pad` by name.
+    everything else that was given to `pad` by name. `asked` are the pairs of nodes that a `PairHead` answers for; where
+    there is none it answers for all.
     """
 
     sizes: Int[Tensor, " b"]
@@ -70,6 +75,7 @@ class Batch:
     edge_features: Mapping[str, Shaped[Tensor, "m ..."]]
     graph_features: Mapping[str, Shaped[Tensor, "b ..."]]
     encodings: Mapping[str, Any]
+    asked: PaddedPairs | None = None
 
     def __len__(self) -> int:
         return self.sizes.numel()
@@ -126,13 +132,14 @@ def pad(
     device: torch.device | str | None = None,
     shape: Shape | None = None,
     ids: Int[Tensor, " chosen"] | None = None,
+    asked: AskedPairs | None = None,
     **named: Packed,
 ) -> Batch:
     """Put graphs and what belongs to them into slots: `out[g, i] = rows[node_ptr[g] + i]`, empty where `i ≥ n_g`.
 
     An encoding without a name is known by its kind: eigenpairs, nodes or pairs. `ids` choose some of the graphs;
     `shape` fixes the slots, for kernels compiled once, and fills up with empty graphs. Nothing waits for a GPU where
-    both are given.
+    both are given. `asked` pairs of nodes stand one after the other, graph after graph.
 
     >>> from magnetite.encodings import MagneticLaplacian
     >>> graphs = Digraphs.from_edges([torch.tensor([[0, 1], [1, 2]]), torch.tensor([[0], [1]])])
@@ -141,12 +148,13 @@ def pad(
     (Batch(2 graphs, 8 slots, eigenpairs), [3, 2], torch.Size([2, 8, 2, 2]))
     """
     parts = {**_by_kind(encodings), **named}
-    _check_lengths(graphs, parts)
+    _check_lengths(graphs, parts if asked is None else {**parts, "asked": asked})
     if device is not None:
         graphs, parts = graphs.to(device), {name: part.to(device) for name, part in parts.items()}
+        asked = None if asked is None else asked.to(device)
     if ids is None:
         ids = torch.arange(len(graphs), device=graphs.device)
-    slots = _Slots(graphs, ids, shape or Shape.of(graphs, ids))
+    slots = _Slots(graphs, ids, shape or Shape.of(graphs, ids, asked))
     return Batch(
         sizes=slots.sizes,
         mask=slots.node_mask,
@@ -157,6 +165,7 @@ def pad(
         edge_features={name: slots.edge_rows(rows) for name, rows in graphs.edge_features.items()},
         graph_features={name: slots.graph_rows(rows) for name, rows in graphs.graph_features.items()},
         encodings={name: slots.encoding(part) for name, part in parts.items()},
+        asked=None if asked is None else slots.asked(asked),
     )
 
 
@@ -171,6 +180,7 @@ class _Slots:
         self.sizes = graphs.sizes[self.ids] * self.real
         degrees = graphs.edge_ptr.diff()[self.ids] * self.real
         _check_fit(self.sizes, degrees, shape)
+        self.shape = shape
         self.node = torch.arange(shape.nodes, device=ids.device)
         self.node_mask = self.node < self.sizes[:, None]
         edge = torch.arange(shape.edges, device=ids.device)
@@ -203,6 +213,14 @@ class _Slots:
         start = pointer[self.ids, None] + self.node * self.sizes[:, None]
         place = start[..., None] + self.node
         return _gather(rows, place, self.node_mask[:, :, None] & self.node_mask[:, None], empty)
+
+    def asked(self, asked: AskedPairs) -> PaddedPairs:
+        count = (asked.counts[self.ids] * self.real).sum()
+        _require(
+            count <= self.shape.pairs,
+            lambda: f"{int(count)} asked pairs do not fit into {self.shape}: give a larger shape",
+        )
+        return asked.in_slots(self.ids, self.real, self.shape.nodes, self.shape.pairs)
 
     def encoding(self, part: Any) -> Any:
         if isinstance(part, Eigenpairs):
@@ -265,14 +283,20 @@ def _check_lengths(graphs: Digraphs, parts: Mapping[str, Packed]) -> None:
 
 
 def _check_fit(sizes: Int[Tensor, " b"], degrees: Int[Tensor, " b"], shape: Shape) -> None:
-    fits = (sizes.max() < shape.nodes) & (degrees.max() <= shape.edges)
+    _require(
+        (sizes.max() < shape.nodes) & (degrees.max() <= shape.edges),
+        lambda: (
+            f"a graph of {int(sizes.max())} nodes and {int(degrees.max())} edges at most does not fit into {shape}: "
+            "give a larger shape; one slot for a node stays empty"
+        ),
+    )
+
+
+def _require(fits: Bool[Tensor, ""], message: Callable[[], str]) -> None:
     if fits.device.type == "cuda":
         torch._assert_async(fits)  # pyright: ignore (private; but looking at it would wait for the GPU)
     elif not fits:
-        raise ValueError(
-            f"a graph of {int(sizes.max())} nodes and {int(degrees.max())} edges at most does not fit into {shape}: "
-            "give a larger shape; one slot for a node stays empty"
-        )
+        raise ValueError(message())
 
 
 def _map(item: Any, change: Callable[[Tensor], Tensor]) -> Any:

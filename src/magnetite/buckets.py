@@ -4,7 +4,7 @@ Everything here is a pure function of sizes, in NumPy, for a whole epoch at once
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,13 +14,58 @@ from magnetite.batching import MULTIPLE, Batch, Shape
 
 Counts = Int[np.ndarray, " graphs"]
 Rows = Int[np.ndarray, "steps batch"]
-Profile = Int[np.ndarray, "2 batch"]
 
 CHUNK = 2048
 """What another chunk costs, in slots for nodes: kernels of its own for positions, attention and head."""
 
 PLACES = 96
 """Places of a row that are tried as ends of a chunk."""
+
+PAIRS = 256
+"""Slots for asked pairs are multiples of this, so that a few pairs more need no new shape."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """Nodes, edges and asked pairs of every graph."""
+
+    nodes: Counts
+    edges: Counts
+    pairs: Counts
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """What some rows need: the most nodes and edges at each place of any, and the pairs of every graph of each.
+
+    Processes take turns at the places of a row, so `pairs` has one row for every step and process.
+    """
+
+    nodes: Int[np.ndarray, " batch"]
+    edges: Int[np.ndarray, " batch"]
+    pairs: Int[np.ndarray, "rows share"]
+
+    @classmethod
+    def join(cls, profiles: Sequence["Profile"]) -> "Profile":
+        """What the rows of all of them need."""
+        nodes, edges = (np.max([getattr(one, name) for one in profiles], 0) for name in ("nodes", "edges"))
+        return cls(nodes, edges, np.concatenate([one.pairs for one in profiles]))
+
+    @property
+    def processes(self) -> int:
+        """How many share a row."""
+        return self.nodes.size // self.pairs.shape[1]
+
+    def with_room(self) -> "Profile":
+        """Some more of everything, for rows that are not known yet."""
+        return Profile(self.nodes + MULTIPLE, self.edges + MULTIPLE, self.pairs + self.pairs // 16)
+
+    def shape(self, begin: int, end: int) -> Shape:
+        """The shape for the places from `begin` to `end` of any row; every process has an equal part of its pairs."""
+        processes = self.processes
+        most = int(self.pairs[:, begin // processes : end // processes].sum(1).max())
+        shape = shape_of(end - begin, self.nodes[begin:end].max(), self.edges[begin:end].max())
+        return replace(shape, pairs=processes * _rounded(most, PAIRS))
 
 
 def epoch_order(count: int, seed: int, epoch: int) -> Int[np.ndarray, " count"]:
@@ -43,33 +88,39 @@ def batch_rows(order: Int[np.ndarray, " count"], sizes: Counts, batch: int) -> R
     return np.take_along_axis(rows, np.argsort(sizes[rows], axis=1, kind="stable"), axis=1)
 
 
-def profile(rows: Rows, sizes: Counts, edges: Counts) -> Profile:
-    """The most nodes and edges at each place of any row.
+def profile(rows: Rows, sizes: Sizes, processes: int = 1) -> Profile:
+    """What these rows need, shared by so many processes.
 
-    >>> profile(np.array([[3, 0], [1, 2]]), np.array([9, 5, 7, 6]), np.array([4, 8, 9, 3])).tolist()
-    [[6, 9], [8, 9]]
+    >>> sizes = Sizes(nodes=np.array([9, 5, 7, 6]), edges=np.array([4, 8, 9, 3]), pairs=np.array([40, 10, 20, 30]))
+    >>> profile(np.array([[3, 0], [1, 2]]), sizes)
+    Profile(nodes=array([6, 9]), edges=array([8, 9]), pairs=array([[30, 40],
+           [10, 20]]))
     """
-    return np.stack([sizes[rows].max(0), edges[rows].max(0)])
+    steps, batch = rows.shape
+    if batch % processes:
+        raise ValueError(f"a batch of {batch} cannot be shared by {processes} processes: give a multiple of them")
+    shared = sizes.pairs[rows].reshape(steps, batch // processes, processes)
+    return Profile(
+        sizes.nodes[rows].max(0), sizes.edges[rows].max(0), shared.swapaxes(1, 2).reshape(-1, batch // processes)
+    )
 
 
-def chunk_shapes(most: Profile, tokens: int, processes: int = 1) -> tuple[Shape, ...]:
+def chunk_shapes(most: Profile, tokens: int) -> tuple[Shape, ...]:
     """Cut rows with this profile into chunks of fixed shapes, so that they cost the least together.
 
     A chunk costs `graphs · nodes` slots, and `CHUNK` for being one. None has more than `tokens` slots in a process,
     unless a single graph has; all processes take an equal part of it.
 
-    >>> most = np.array([[7] * 24 + [15] * 8, [9] * 32])
-    >>> chunk_shapes(most, tokens=128)
-    (Shape(graphs=8, nodes=8, edges=16), Shape(graphs=16, nodes=8, edges=16), Shape(graphs=8, nodes=16, edges=16))
+    >>> most = Profile(np.array([7] * 24 + [15] * 8), np.array([9] * 32), np.full((1, 32), 20))
+    >>> [(shape.graphs, shape.nodes, shape.pairs) for shape in chunk_shapes(most, tokens=128)]
+    [(8, 8, 256), (16, 8, 512), (8, 16, 256)]
     """
-    batch = most.shape[1]
-    if batch % processes:
-        raise ValueError(f"a batch of {batch} cannot be shared by {processes} processes: give a multiple of them")
+    batch, processes = most.nodes.size, most.processes
     unit = processes * max(1, batch // (PLACES * processes))
     places = [*range(0, batch, unit), batch]
     cheapest: list[tuple[float, int]] = [(0.0, 0)]  # cost of the rows up to a place, and where their last chunk begins
     for end in range(1, len(places)):
-        nodes = _rounded(most[0, : places[end]].max() + 1)
+        nodes = _rounded(most.nodes[: places[end]].max() + 1)
         choices = []
         for begin in range(end):
             slots = (places[end] - places[begin]) * nodes
@@ -80,7 +131,7 @@ def chunk_shapes(most: Profile, tokens: int, processes: int = 1) -> tuple[Shape,
     while cuts[0]:
         cuts.insert(0, cheapest[cuts[0]][1])
     spans = [(places[begin], places[end]) for begin, end in pairwise(cuts)]
-    return tuple(shape_of(end - begin, *most[:, begin:end].max(1)) for begin, end in spans)
+    return tuple(most.shape(begin, end) for begin, end in spans)
 
 
 def portions(batches: Sequence[Batch], tokens: int) -> list[list[Batch]]:
@@ -106,15 +157,13 @@ def portions(batches: Sequence[Batch], tokens: int) -> list[list[Batch]]:
 def shapes_for(shapes: Sequence[Shape], most: Profile) -> tuple[Shape, ...]:
     """The same cuts, grown where rows of this profile would not fit.
 
-    >>> shapes_for([Shape(1, 8, 8), Shape(1, 8, 8)], np.array([[7, 8], [3, 3]]))
-    (Shape(graphs=1, nodes=8, edges=8), Shape(graphs=1, nodes=16, edges=8))
+    >>> most = Profile(np.array([7, 8]), np.array([3, 3]), np.array([[40, 50]]))
+    >>> shapes_for([Shape(1, 8, 8), Shape(1, 8, 8, 512)], most)
+    (Shape(graphs=1, nodes=8, edges=8, pairs=256), Shape(graphs=1, nodes=16, edges=8, pairs=512))
     """
-    ends = np.cumsum([shape.graphs for shape in shapes])
-    grown = []
-    for shape, end in zip(shapes, ends, strict=True):
-        needed = shape_of(shape.graphs, *most[:, end - shape.graphs : end].max(1))
-        grown.append(Shape(shape.graphs, max(shape.nodes, needed.nodes), max(shape.edges, needed.edges)))
-    return tuple(grown)
+    ends = np.cumsum([shape.graphs for shape in shapes]).tolist()
+    needed = [most.shape(end - shape.graphs, end) for shape, end in zip(shapes, ends, strict=True)]
+    return tuple(Shape(*map(max, astuple(old), astuple(new))) for old, new in zip(shapes, needed, strict=True))
 
 
 @dataclass(frozen=True)
@@ -125,20 +174,22 @@ class EvaluationBatch:
     shape: Shape
 
 
-def evaluation_batches(sizes: Counts, edges: Counts, tokens: int, shapes: int = 4) -> list[EvaluationBatch]:
+def evaluation_batches(sizes: Sizes, tokens: int, shapes: int = 4) -> list[EvaluationBatch]:
     """All graphs, each once, sorted by size, in batches of at most `shapes` shapes of at most `tokens` slots.
 
-    >>> batches = evaluation_batches(np.array([3, 30, 4, 5]), np.array([2, 60, 3, 4]), tokens=16, shapes=2)
-    >>> [(batch.ids.tolist(), batch.shape.nodes) for batch in batches]
+    >>> sizes = Sizes(nodes=np.array([3, 30, 4, 5]), edges=np.array([2, 60, 3, 4]), pairs=np.array([6, 800, 12, 20]))
+    >>> [(batch.ids.tolist(), batch.shape.nodes) for batch in evaluation_batches(sizes, tokens=16, shapes=2)]
     [([0, 2], 8), ([3], 32), ([1], 32)]
     """
-    order = np.argsort(sizes, kind="stable")
+    order = np.argsort(sizes.nodes, kind="stable")
     batches = []
     for part in np.array_split(order, min(shapes, order.size)):
-        shape = shape_of(part.size, sizes[part].max(), edges[part].max())
+        shape = shape_of(part.size, sizes.nodes[part].max(), sizes.edges[part].max())
         graphs = min(part.size, max(1, tokens // shape.nodes))
-        fixed = Shape(graphs, shape.nodes, shape.edges)
-        batches += [EvaluationBatch(part[start : start + graphs], fixed) for start in range(0, part.size, graphs)]
+        chosen = [part[start : start + graphs] for start in range(0, part.size, graphs)]
+        pairs = max(int(sizes.pairs[ids].sum()) for ids in chosen)
+        fixed = Shape(graphs, shape.nodes, shape.edges, pairs)
+        batches += [EvaluationBatch(ids, fixed) for ids in chosen]
     return batches
 
 
@@ -146,10 +197,10 @@ def shape_of(graphs: int, nodes: int, edges: int) -> Shape:
     """The shape for so many graphs of at most so many nodes and edges, rounded up; one slot of the nodes stays empty.
 
     >>> shape_of(2, 16, 0)
-    Shape(graphs=2, nodes=24, edges=8)
+    Shape(graphs=2, nodes=24, edges=8, pairs=0)
     """
     return Shape(graphs, _rounded(nodes + 1), _rounded(max(edges, 1)))
 
 
-def _rounded(count: int) -> int:
-    return -(-int(count) // MULTIPLE) * MULTIPLE
+def _rounded(count: int, multiple: int = MULTIPLE) -> int:
+    return -(-int(count) // multiple) * multiple

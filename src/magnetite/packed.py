@@ -17,7 +17,7 @@ from torch import Tensor
 from magnetite.storage import DamagedFile, read_tensors, write_tensors
 from magnetite.version import __version__
 
-Axis = Literal["graph", "node", "edge", "pair"]
+Axis = Literal["graph", "node", "edge", "pair", "asked"]
 Value = Tensor | Mapping[str, Tensor] | None
 
 

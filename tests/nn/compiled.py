@@ -12,25 +12,31 @@ from torch._dynamo.testing import CompileCounterWithBackend
 import magnetite as mt
 from magnetite import nn
 from magnetite.batching import Shape
-from tests.nn.zoo import ZOO, encoded, generic_digraphs
+from tests.nn.zoo import ZOO, encoded, generic_digraphs, some_pairs
 
-SHAPES = [Shape(graphs=4, nodes=8, edges=16), Shape(graphs=4, nodes=16, edges=24)]
+SHAPES = [Shape(graphs=4, nodes=8, edges=16, pairs=112), Shape(graphs=4, nodes=16, edges=24, pairs=128)]
 
 
 def report(name: str, backend: str) -> dict[str, object]:
-    """Compilations and graph breaks over batches of two shapes, and how far the answers are from the plain ones."""
+    """Compilations and graph breaks over batches of two shapes, and how far the answers are from the plain ones.
+
+    Models with positions of pairs are asked about pairs, the others about nodes.
+    """
     torch._dynamo.reset()
-    model, counter = ZOO[name].model(nn.NodeHead(3)), CompileCounterWithBackend(backend)
+    row, counter = ZOO[name], CompileCounterWithBackend(backend)
+    model = row.pair_model() if row.pair_channels else row.model(nn.NodeHead(3))
     compiled = torch.compile(model, backend=counter, fullgraph=True, dynamic=False)
     difference, finite = 0.0, True
     for seed in range(2):
         graphs = generic_digraphs(seed)
         for shape in SHAPES:
-            batch = mt.pad(graphs, shape=shape, **encoded(model, graphs))
+            asked = some_pairs(graphs, seed) if row.pair_channels else None
+            batch = mt.pad(graphs, shape=shape, asked=asked, **encoded(model, graphs))
+            mask = batch.mask if batch.asked is None else batch.asked.mask
             answer = compiled(batch)
-            difference = max(difference, float((answer - model(batch))[batch.mask].detach().abs().max()))
+            difference = max(difference, float((answer - model(batch))[mask].detach().abs().max()))
             model.zero_grad()
-            answer[batch.mask].square().sum().backward()
+            answer[mask].square().sum().backward()
             finite &= all(bool(p.grad.isfinite().all()) for p in model.parameters() if p.grad is not None)
     return {"compilations": counter.frame_count, "difference": difference, "finite": finite}
 

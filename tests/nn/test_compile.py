@@ -14,7 +14,14 @@ from tests.nn.zoo import ZOO
 ROOT = Path(__file__).parent.parent.parent
 
 
-QUICK = ["magnetic, multi-q, SignNet with GNN", "SPE, biases", "two encoders, pre-norm", "SAT++", "MagNet"]
+QUICK = [
+    "magnetic, multi-q, SignNet with GNN",
+    "SPE, biases",
+    "SPE, pairs",
+    "two encoders, pre-norm",
+    "SAT++",
+    "MagNet",
+]
 """Rows that together use nearly every module."""
 
 

@@ -83,15 +83,13 @@ def test_adjacent_pairs_are_learnt_by_heart():
     position = nn.SPE(17, WIDTH, pairs=True, hidden=16, channels=8)
     model = nn.DigraphTransformer(WIDTH, 1, nn.PairHead(hidden=16, pair_channels=16), position, norm="pre")
     parts = {name: encoding(examples.graphs) for name, encoding in model.position.encodings().items()}
-    batch = mt.pad(examples.graphs, target=examples.targets, **parts)
-    target = batch.encoding("target").squeeze(-1)
-    real = (batch.mask[:, :, None] & batch.mask[:, None]) & ~torch.eye(batch.mask.shape[1], dtype=torch.bool)
-    chosen = target[real].float()
+    batch = mt.pad(examples.graphs, asked=examples.targets.asked(), **parts)
+    real, chosen = batch.asked.mask, batch.asked.wanted[batch.asked.mask].float()
     steps = learnt(
         model,
         batch,
-        lambda answer: torch.nn.functional.binary_cross_entropy_with_logits(answer[..., 0][real], chosen),
-        lambda answer: ((answer[..., 0][real] > 0) != chosen.bool()).sum(),
+        lambda answer: torch.nn.functional.binary_cross_entropy_with_logits(answer[real, 0], chosen),
+        lambda answer: ((answer[real, 0] > 0) != chosen.bool()).sum(),
         rate=1e-2,
     )
     assert steps < STEPS

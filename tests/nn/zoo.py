@@ -9,7 +9,9 @@ from torch import Tensor
 
 import magnetite as mt
 from magnetite import nn
+from magnetite.asked import AskedPairs
 from magnetite.nn.heads import Head
+from magnetite.packed import starts
 
 K, WIDTH, HEADS, LAYERS = 6, 16, 4, 2
 MULTI = mt.MagneticLaplacian(k=K, q=(0.1, mt.Relative(0.25)))
@@ -25,6 +27,11 @@ class Row:
     make: Make
     sees_directions: bool = True
     sees_numbers: bool = False
+    pair_channels: int = 0
+
+    def pair_model(self) -> nn.GraphModel:
+        """The model that answers for pairs."""
+        return self.model(nn.PairHead(2, hidden=WIDTH, pair_channels=self.pair_channels))
 
     def model(self, head: Head) -> nn.GraphModel:
         """The model with the weights of seed 0, in evaluation mode."""
@@ -73,6 +80,7 @@ ZOO: dict[str, Row] = {
     ),
     "SPE, nodes": Row(transformer(spe(width=WIDTH))),
     "SPE, biases": Row(transformer(spe(heads=HEADS, layers=LAYERS, width=WIDTH))),
+    "SPE, pairs": Row(transformer(spe(width=WIDTH, pairs=True)), pair_channels=8),
     "SPE, multi-q": Row(transformer(spe(width=WIDTH, encoding=MULTI))),
     "SPE, Laplacian": Row(transformer(spe(width=WIDTH, encoding=REAL)), sees_directions=False),
     "walks": Row(transformer(lambda: nn.WalkEncoder(WIDTH))),
@@ -99,6 +107,18 @@ ZOO: dict[str, Row] = {
 def encoded(model: nn.GraphModel, graphs: mt.Digraphs) -> dict[str, object]:
     """All encodings that the model wants."""
     return {name: encoding(graphs) for name, encoding in model.position.encodings().items()} if model.position else {}
+
+
+def some_pairs(graphs: mt.Digraphs, seed: int) -> AskedPairs:
+    """Any number of the pairs of each graph in random order, a node and itself among them."""
+    rng = np.random.default_rng(seed)
+    pairs = [rng.permutation(size * size)[: rng.integers(size * size)] for size in graphs.sizes.tolist()]
+    ends = [np.stack(np.divmod(own, size)) for own, size in zip(pairs, graphs.sizes.tolist(), strict=True)]
+    listed = torch.from_numpy(np.concatenate(ends, axis=1)).short()
+    counts = torch.tensor([len(own) for own in pairs])
+    return AskedPairs(
+        node_ptr=graphs.node_ptr, asked_ptr=starts(counts), ends=listed, wanted=torch.arange(listed.shape[1]).short()
+    )
 
 
 @torch.no_grad()

@@ -67,9 +67,11 @@ def test_pairs_against_a_loop_over_graphs(target):
     task = Playground(target=target, train=40)
     examples = draw(task, "train")
     graphs = examples.graphs
-    shape = Shape(48, Shape.of(graphs).nodes, Shape.of(graphs).edges)
-    batch = mt.pad(graphs, ids=torch.arange(40), shape=shape, targets=examples.targets)
+    asked = examples.targets.asked()
+    shape = Shape(48, Shape.of(graphs).nodes, Shape.of(graphs).edges, int(asked.counts.sum()) + 50)
+    batch = mt.pad(graphs, ids=torch.arange(40), shape=shape, asked=asked)
     outputs = torch.randn(48, shape.nodes, shape.nodes, 1, generator=torch.Generator().manual_seed(0))
+    listed = outputs.flatten(0, 1)[batch.asked.source, batch.asked.target % shape.nodes]
     labels, answers, losses, counts = [], [], 0.0, []
     for number in range(40):
         wanted = examples.targets[number]
@@ -85,9 +87,10 @@ def test_pairs_against_a_loop_over_graphs(target):
                 chance = 1 / (1 + math.exp(-answer))
                 losses += (answer - truth) ** 2 if "distance" in target else -math.log(chance if truth else 1 - chance)
     assert task.weights(examples).tolist() == counts
-    assert float(task.loss(outputs, batch)) == pytest.approx(losses, rel=1e-5)
+    assert asked.counts.tolist() == counts
+    assert float(task.loss(listed, batch)) == pytest.approx(losses, rel=1e-5)
     metric = task.metric()
-    metric.update(outputs, batch)
+    metric.update(listed, batch)
     figures = metric.compute()
     if task.classifies:
         expected = naive([int(label) for label in labels], answers)
@@ -95,6 +98,14 @@ def test_pairs_against_a_loop_over_graphs(target):
         assert figures["accuracy"] == pytest.approx(expected["accuracy"])
     else:
         assert figures["rmse"] == pytest.approx(math.sqrt(losses / len(labels)), rel=1e-6)
+
+
+@pytest.mark.parametrize("target", ["reachability", "directed-distance"])
+def test_a_batch_that_asks_nothing_is_refused(target):
+    task, batch = Playground(target=target), mt.pad(mt.Digraphs.from_edges([[0], [1]]))
+    for measure in (task.loss, task.metric().update):
+        with pytest.raises(ValueError, match="the batch asks about no pairs"):
+            measure(torch.zeros(1, 1), batch)
 
 
 def test_sorting_loss_is_the_cross_entropy(networks):

@@ -1,3 +1,5 @@
+from itertools import islice
+
 import pytest
 import torch
 
@@ -73,7 +75,7 @@ def test_any_step_can_be_the_first():
 
 def test_fresh_data_never_repeat():
     blocks = make("fresh", task=Sorting(train=40)).blocks()
-    pools = [next(blocks).pool.examples.graphs for _ in range(12)]  # two epochs
+    pools = [next(blocks).pool.graphs for _ in range(12)]  # two epochs
     networks = [tuple(graph.node_features["wires"].flatten().tolist()) for graphs in pools for graph in graphs]
     assert len(set(networks)) == len(networks) > 150
 
@@ -99,6 +101,40 @@ def test_totals_are_the_weights_of_a_batch():
         for batch in block.chunks(step, data.shapes(1)):
             pairs += int((batch.sizes * (batch.sizes - 1)).sum())
         assert float(block.totals[step]) == pairs
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("mode", ["resident", "pooled"])
+def test_all_asked_pairs_of_every_epoch_have_slots(mode, processes):
+    task, epochs = Playground("directed-distance", acyclic=True, train=50), 3
+    every = [make(mode, Share(process, processes), task=task) for process in range(processes)]
+    shapes = every[0].shapes(epochs)
+    assert len({shape.pairs for shape in shapes}) > 1
+    assert all(data.shapes(epochs) == shapes for data in every)
+    step = 0
+    for blocks in zip(*(data.blocks() for data in every), strict=True):
+        assert shapes_for(shapes, blocks[0].most) == shapes
+        for row in range(len(blocks[0])):
+            chunks = [list(block.chunks(row, shapes)) for block in blocks]
+            slots = [[batch.asked.mask.numel() for batch in own] for own in chunks]
+            assert slots == [[shape.pairs // processes for shape in shapes]] * processes
+            asked = sum(int(batch.asked.mask.sum()) for own in chunks for batch in own)
+            assert asked == blocks[0].totals[row]
+        step += len(blocks[0])
+        if step == epochs * every[0].steps:
+            return
+
+
+def test_fresh_pairs_find_slots_that_grow():
+    task = Playground("directed-distance", train=50)
+    data = make("fresh", task=task)
+    shapes = data.shapes(epochs=1)
+    for block in islice(data.blocks(), 12):
+        grown = shapes_for(shapes, block.most)
+        assert all(new.pairs >= old.pairs for new, old in zip(grown, shapes, strict=True))
+        shapes = grown
+        for row in range(len(block)):
+            assert sum(int(batch.asked.mask.sum()) for batch in block.chunks(row, shapes)) == block.totals[row]
 
 
 def test_an_evaluation_sees_every_graph_whether_encodings_fit_or_not():

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from magnetite.batching import Batch
+from magnetite.batching import Batch, PaddedPairs
 from magnetite.nn.layers import activation_named, masked_sum
 from magnetite.nn.module import Module
 from magnetite.nn.positions import Positions
@@ -118,8 +118,9 @@ class NodeHead(Head):
 
 
 class PairHead(Head):
-    """`[h_u, h_v, r, n]` → 2 × (linear, LayerNorm, activation) → linear: `[b, n, n, outputs]`, source × target.
+    """`[h_u, h_v, r, n]` → 2 × (linear, LayerNorm, activation) → linear, for the pairs that the batch asks about.
 
+    The answer is `[p, outputs]`, one row a slot of `batch.asked`; without that `[b, n, n, outputs]`, source × target.
     The first layer is linear in its three parts, so `W [h_u, h_v, r] = W₁h_u + W₂h_v + W₃r` costs `n` products instead
     of `n²`. `r` is the sum of the nodes beside their number. `pair_channels` features of the positions' pairs, if any,
     join in the first layer. `positive` ends in softplus, for distances.
@@ -147,15 +148,20 @@ class PairHead(Head):
         self.second = torch.nn.Linear(hidden, hidden)
         self.last = torch.nn.Linear(hidden, self.outputs)
 
-    def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "b n n outputs"]:
-        """One row a pair of slots."""
+    def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "*pairs outputs"]:
+        """One row an asked pair, or one a pair of slots."""
+        self._check_pairs(positions)
         source, target = self.ends(states).chunk(2, dim=-1)
         count = batch.sizes[:, None].float()
         whole = self.whole(torch.cat([total(states, batch), count], dim=-1))
-        pairs = source[:, :, None] + (target + whole[:, None])[:, None]
-        self._check_pairs(positions)
-        if self.between is not None and positions.pairs is not None:
-            pairs = pairs + self.between(positions.pairs)
+        target, between = target + whole[:, None], positions.pairs
+        if batch.asked is None:
+            pairs = source[:, :, None] + target[:, None]
+        else:
+            pairs = _rows(source, batch.asked.source) + _rows(target, batch.asked.target)
+            between = None if between is None else _pair_rows(between, batch.asked)
+        if self.between is not None and between is not None:
+            pairs = pairs + self.between(between)
         pairs = self.activation(self.first_norm(pairs))
         pairs = self.activation(self.second_norm(self.second(pairs)))
         answer = self.last(pairs).float()
@@ -168,6 +174,16 @@ class PairHead(Head):
                 f"positions give {given} channels a pair, this PairHead takes {self.pair_channels}: make it with "
                 f"pair_channels={given}"
             )
+
+
+def _rows(states: States, rows: Int[Tensor, " p"]) -> Float[Tensor, "p d"]:
+    """Rows of the flattened slots, in single precision: the backward pass adds up one gradient for every pair."""
+    return states.float().flatten(0, 1).index_select(0, rows)
+
+
+def _pair_rows(pairs: Float[Tensor, "b n n c"], asked: PaddedPairs) -> Float[Tensor, "p c"]:
+    slots = pairs.shape[1]
+    return pairs.flatten(0, 2).index_select(0, asked.source * slots + asked.target % slots)
 
 
 def _check_readout(name: str) -> str:

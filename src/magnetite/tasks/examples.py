@@ -1,19 +1,24 @@
 """What every task gives: examples in splits, cut into shards drawn in any order, or as an endless stream."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int, Int16
 from torch import Tensor
 
+from magnetite.asked import AskedPairs
 from magnetite.batching import Batch
 from magnetite.graphs import Digraphs
 from magnetite.packed import Axis, Packed, starts
 from magnetite.tasks.metrics import Metric
 
 SPLITS = ("train", "valid", "test")
+
+PAIRS_AT_ONCE = 2**24
+"""Pairs of nodes whose places are listed at a time: each takes some words of eight bytes until it is packed."""
 
 STREAM = len(SPLITS)
 """The number of the stream of fresh data, beside those of the splits: no example of one is an example of another."""
@@ -61,6 +66,39 @@ class PairTargets(Packed):
         inside = torch.arange(self.node_graph.numel(), device=self.device) - self.node_ptr[self.node_graph]
         mask[self.pair_ptr[self.node_graph] + inside * (self.sizes[self.node_graph] + 1)] = False
         return mask
+
+    @property
+    def counts(self) -> Int[Tensor, " graphs"]:
+        """How many pairs of each graph count."""
+        return torch.cat([starts(part.mask.long())[part.pair_ptr].diff() for part in self._parts()])
+
+    def asked(self) -> AskedPairs:
+        """The pairs that count, listed.
+
+        >>> values = torch.tensor([0, 1, 2, -1, 0, 1, -1, -1, 0], dtype=torch.int16)
+        >>> targets = PairTargets(node_ptr=torch.tensor([0, 3]), pair_ptr=torch.tensor([0, 9]), values=values)
+        >>> targets.asked().ends.tolist(), targets.asked().wanted.tolist()
+        ([[0, 0, 1], [1, 2, 2]], [1, 2, 1])
+        """
+        # The same pointers, so that pad need not compare them.
+        return replace(AskedPairs.concat(part._listed() for part in self._parts()), node_ptr=self.node_ptr)
+
+    def _parts(self) -> Iterator["PairTargets"]:
+        """All graphs, as many at a time as have `PAIRS_AT_ONCE`."""
+        pointer, begin = self.pair_ptr.tolist(), 0
+        while begin < len(self):
+            end = max(begin + 1, bisect_right(pointer, pointer[begin] + PAIRS_AT_ONCE) - 1)
+            yield self.select(slice(begin, end))
+            begin = end
+
+    def _listed(self) -> AskedPairs:
+        place = self.mask.nonzero().squeeze(1)
+        asked_ptr = torch.searchsorted(place, self.pair_ptr)
+        graph = torch.repeat_interleave(asked_ptr.diff())
+        inside, size = place - self.pair_ptr[graph], self.sizes[graph]
+        number = torch.int16 if int(self.sizes.max()) <= torch.iinfo(torch.int16).max else torch.int32
+        ends = torch.stack([(inside // size).to(number), (inside % size).to(number)])
+        return AskedPairs(node_ptr=self.node_ptr, asked_ptr=asked_ptr, ends=ends, wanted=self.values[place])
 
     @classmethod
     def of(cls, graphs: Digraphs, values: Int16[Tensor, " pairs"]) -> "PairTargets":

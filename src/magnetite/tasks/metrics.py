@@ -3,10 +3,10 @@
 from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from magnetite.batching import Batch
+from magnetite.batching import Batch, PaddedPairs
 
 Count = float | int
 
@@ -59,15 +59,15 @@ class ClassificationByGroup:
 
 
 class PairClassification:
-    """F1, precision, recall and accuracy of the pooled counts over all pairs that count."""
+    """F1, precision, recall and accuracy of the pooled counts over all asked pairs."""
 
     def __init__(self, device: torch.device | str = "cpu"):
         self.state = torch.zeros(4, dtype=torch.long, device=device)
 
-    def update(self, outputs: Float[Tensor, "b n n 1"], batch: Batch) -> None:
+    def update(self, outputs: Float[Tensor, "p 1"], batch: Batch) -> None:
         """Count the pairs."""
-        targets, mask = pairs_that_count(batch)
-        said, true = outputs[..., 0] > 0, targets > 0
+        asked = pairs_of(batch)
+        said, true, mask = outputs[:, 0] > 0, asked.wanted > 0, asked.mask
         cases = (said & true & mask, said & ~true & mask, ~said & true & mask, ~said & ~true & mask)
         self.state += torch.stack([case.sum() for case in cases])
 
@@ -83,16 +83,16 @@ class PairClassification:
 
 
 class PairError:
-    """Root of the mean squared error, and mean absolute error, over all pairs that count."""
+    """Root of the mean squared error, and mean absolute error, over all asked pairs."""
 
     def __init__(self, device: torch.device | str = "cpu"):
         self.state = torch.zeros(3, dtype=torch.float64, device=device)
 
-    def update(self, outputs: Float[Tensor, "b n n 1"], batch: Batch) -> None:
+    def update(self, outputs: Float[Tensor, "p 1"], batch: Batch) -> None:
         """Add up the errors."""
-        targets, mask = pairs_that_count(batch)
-        error = torch.where(mask, outputs[..., 0].float() - targets, 0.0).double()
-        self.state += torch.stack([error.square().sum(), error.abs().sum(), mask.sum().double()])
+        asked = pairs_of(batch)
+        error = torch.where(asked.mask, outputs[:, 0].float() - asked.wanted, 0.0).double()
+        self.state += torch.stack([error.square().sum(), error.abs().sum(), asked.mask.sum().double()])
 
     def compute(self) -> dict[str, float]:
         """`rmse` and `mae`."""
@@ -100,11 +100,11 @@ class PairError:
         return {"rmse": _share(square, count) ** 0.5, "mae": _share(absolute, count)}
 
 
-def pairs_that_count(batch: Batch) -> tuple[Int[Tensor, "b n n"], Bool[Tensor, "b n n"]]:
-    """The targets of a padded batch, and which pairs have one: never the diagonal, an empty slot or an empty graph."""
-    targets = batch.encoding("targets")
-    diagonal = torch.eye(targets.shape[1], dtype=torch.bool, device=targets.device)
-    return targets, (targets >= 0) & ~diagonal
+def pairs_of(batch: Batch) -> PaddedPairs:
+    """The pairs that a batch asks about; it has to."""
+    if batch.asked is None:
+        raise ValueError("the batch asks about no pairs: pad(graphs, …, asked=targets.asked())")
+    return batch.asked
 
 
 def f1(hits: Count, false_alarms: Count, misses: Count) -> float:

@@ -15,7 +15,7 @@ from magnetite.linalg.distances import hop_distances
 from magnetite.packed import starts
 from magnetite.tasks import random_graphs
 from magnetite.tasks.examples import STREAM, Examples, PairTargets, Split, check_counts, check_split, shard_span
-from magnetite.tasks.metrics import PairClassification, PairError, pairs_that_count
+from magnetite.tasks.metrics import PairClassification, PairError, pairs_of
 
 SMALL = {"train": range(16, 18), "valid": range(18, 20), "test": range(20, 28)}
 LARGE = {"train": range(16, 64), "valid": range(64, 72), "test": range(72, 84)}
@@ -150,19 +150,17 @@ class Playground:
         """Every pair that counts counts the same, so a graph counts by their number."""
         if examples.targets is None:
             raise ValueError("the examples have no targets of pairs: draw them from this task")
-        pairs, pointer = examples.targets.mask.long(), examples.targets.pair_ptr
-        total = torch.nn.functional.pad(pairs.cumsum(0), (1, 0))
-        return total[pointer].diff().float()
+        return examples.targets.counts.float()
 
-    def loss(self, outputs: Float[Tensor, "b n n 1"], batch: Batch) -> Float[Tensor, ""]:
-        """The sum over pairs of the binary cross-entropy, or of the squared error of distances."""
-        targets, mask = pairs_that_count(batch)
-        answers, wanted = outputs[..., 0].float(), targets.clamp(min=0).float()
+    def loss(self, outputs: Float[Tensor, "p 1"], batch: Batch) -> Float[Tensor, ""]:
+        """The sum over asked pairs of the binary cross-entropy, or of the squared error of distances."""
+        asked = pairs_of(batch)
+        answers, wanted = outputs[:, 0].float(), asked.wanted.float()
         if self.classifies:
             each = torch.nn.functional.binary_cross_entropy_with_logits(answers, wanted, reduction="none")
         else:
             each = (answers - wanted).square()
-        return torch.where(mask, each, 0.0).sum()
+        return torch.where(asked.mask, each, 0.0).sum()
 
     def metric(self, device: torch.device | str = "cpu") -> PairClassification | PairError:
         """The F1 score of the pooled counts, or the RMSE of distances."""

@@ -5,12 +5,14 @@ The batches of an epoch are a function of seed and epoch alone, whether encoding
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
-import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from magnetite.batching import MULTIPLE, Batch, Shape
-from magnetite.buckets import Counts, Rows, batch_rows, chunk_shapes, epoch_order, evaluation_batches, profile
+from magnetite.batching import Batch, Shape
+from magnetite.buckets import Profile, Rows, Sizes, batch_rows, chunk_shapes, epoch_order, evaluation_batches, profile
 from magnetite.tasks import Examples, Task, draw
 from magnetite.training.config import Data
 from magnetite.training.pools import Block, Encodings, Pool, Share
@@ -48,12 +50,12 @@ class TrainingData:
     ):
         self.task, self.encodings, self.config, self.batch, self.seed = task, encodings, config, batch, seed
         self.device, self.share = torch.device(device), share or Share()
-        self.examples = None if config.mode == "fresh" else draw(task, "train", device)
-        count = _fresh_count(task) if self.examples is None else len(self.examples)
+        self._drawn = None if config.mode == "fresh" else _Drawn.of(task, draw(task, "train", device))
+        count = _fresh_count(task) if self._drawn is None else len(self._drawn.examples)
         self.steps = count // batch
         if not self.steps:
             raise ValueError(f"{count} training graphs fill no batch of {batch}: lower optim.batch or raise task.train")
-        self.resident = self.examples is not None and self._fits(self.examples)
+        self.resident = self._drawn is not None and self._fits(self._drawn.examples)
         self.pool_steps = self.steps if self.resident else max(1, min(self.steps, config.pool // batch))
         self._kept: Pool | None = None
         self._epoch: tuple[int, Rows] | None = None
@@ -61,18 +63,18 @@ class TrainingData:
     @property
     def mode(self) -> str:
         """Where the encodings come from: resident, pooled or fresh."""
-        return "fresh" if self.examples is None else "resident" if self.resident else "pooled"
+        return "fresh" if self._drawn is None else "resident" if self.resident else "pooled"
 
     def shapes(self, epochs: int) -> tuple[Shape, ...]:
         """Chunks that hold all batches of so many epochs; of fresh data, those of the first pools, with some room."""
-        if self.examples is None:
+        if self._drawn is None:
             stream = self.task.stream(self.seed, self.pool_steps * self.batch, "cpu")
             drawn = [_sizes(next(stream)) for _ in range(FIRST_POOLS)]
-            each = [profile(self._rows(sizes, number), sizes, edges) for number, (sizes, edges) in enumerate(drawn)]
-            return chunk_shapes(np.max(each, 0) + MULTIPLE, self.config.tokens, self.share.processes)
-        sizes, edges = _sizes(self.examples)
-        each = [profile(self._rows(sizes, epoch), sizes, edges) for epoch in range(epochs)]
-        return chunk_shapes(np.max(each, 0), self.config.tokens, self.share.processes)
+            each = [self._profile(self._rows(sizes, number), sizes) for number, sizes in enumerate(drawn)]
+            return chunk_shapes(Profile.join(each).with_room(), self.config.tokens)
+        sizes = self._drawn.sizes
+        each = [self._profile(self._rows(sizes, epoch), sizes) for epoch in range(epochs)]
+        return chunk_shapes(Profile.join(each), self.config.tokens)
 
     def blocks(self, step: int = 0) -> Iterator[Block]:
         """The blocks from a step on, the next one prepared on a GPU while the last one trains."""
@@ -93,40 +95,40 @@ class TrainingData:
             epoch, inside = epoch + 1, 0
 
     def _block(self, epoch: int, first: int, last: int) -> Block:
-        if self.examples is None:
+        if self._drawn is None:
             return self._fresh_block(epoch, first, last)
-        sizes, edges = _sizes(self.examples)
         if self._epoch is None or self._epoch[0] != epoch:  # several blocks ask for the same epoch
-            self._epoch = epoch, self._rows(sizes, epoch)
-        return self._cut(self.examples, self._epoch[1], sizes, edges, slice(first, last))
+            self._epoch = epoch, self._rows(self._drawn.sizes, epoch)
+        return self._cut(self._drawn, self._epoch[1], slice(first, last))
 
     def _fresh_block(self, epoch: int, first: int, last: int) -> Block:
         per_epoch = -(-self.steps // self.pool_steps)
         number = epoch * per_epoch + first // self.pool_steps
         count = self.pool_steps * self.batch
-        examples = next(self.task.stream(self.seed, count, self.device, number))
-        sizes, edges = _sizes(examples)
-        rows = self._rows(sizes, number)
+        drawn = _Drawn.of(self.task, next(self.task.stream(self.seed, count, self.device, number)))
         start = first % self.pool_steps
-        return self._cut(examples, rows, sizes, edges, slice(start, start + last - first))
+        return self._cut(drawn, self._rows(drawn.sizes, number), slice(start, start + last - first))
 
-    def _cut(self, examples: Examples, rows: Rows, sizes: Counts, edges: Counts, steps: slice) -> Block:
+    def _cut(self, drawn: "_Drawn", rows: Rows, steps: slice) -> Block:
         rows = rows[steps]
-        most = profile(rows, sizes, edges)
+        most = self._profile(rows, drawn.sizes)
         mine = rows[:, self.share.process :: self.share.processes]
-        totals = self.task.weights(examples)[torch.from_numpy(rows).to(self.device)].sum(1)
+        totals = drawn.weights[torch.from_numpy(rows).to(self.device)].sum(1)
         if self.resident:
             if self._kept is None:
-                self._kept = Pool.encode(examples, self.encodings)
+                self._kept = Pool.encode(drawn.examples, self.encodings)
                 if self.device.type == "cuda":
                     torch.cuda.empty_cache()  # what the eigensolver took, others on this GPU can use
             return Block(self._kept, torch.from_numpy(mine).to(self.device), totals, most)
-        chosen = examples.select(torch.from_numpy(mine.ravel()).to(self.device))
+        chosen = drawn.examples.select(torch.from_numpy(mine.ravel()).to(self.device))
         local = torch.arange(mine.size, device=self.device).view(mine.shape)
         return Block(Pool.encode(chosen, self.encodings), local, totals, most)
 
-    def _rows(self, sizes: Counts, number: int) -> Rows:
-        return batch_rows(epoch_order(sizes.size, self.seed, number), sizes, self.batch)
+    def _rows(self, sizes: Sizes, number: int) -> Rows:
+        return batch_rows(epoch_order(sizes.nodes.size, self.seed, number), sizes.nodes, self.batch)
+
+    def _profile(self, rows: Rows, sizes: Sizes) -> Profile:
+        return profile(rows, sizes, self.share.processes)
 
     def _fits(self, examples: Examples) -> bool:
         if self.config.mode != "auto":
@@ -149,7 +151,7 @@ class EvaluationData:
         self.encodings, self.share = encodings, share or Share()
         self.examples = draw(task, split, device)
         self.weight = float(task.weights(self.examples).sum(dtype=torch.float64))
-        self.plan = evaluation_batches(*_sizes(self.examples), config.tokens)
+        self.plan = evaluation_batches(_sizes(self.examples), config.tokens)
         fits = _fits(self.examples, encodings, config.memory)
         self._kept = Pool.encode(self.examples, encodings) if fits else None
 
@@ -168,9 +170,23 @@ class EvaluationData:
                 yield chosen.batch(torch.arange(ids.numel(), device=device), planned.shape)
 
 
-def _sizes(examples: Examples) -> tuple[Counts, Counts]:
-    graphs = examples.graphs
-    return graphs.sizes.cpu().numpy(), graphs.edge_ptr.diff().cpu().numpy()
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Examples, their sizes, and what each counts in the loss: measured once, as targets of all pairs are many."""
+
+    examples: Examples
+    sizes: Sizes
+    weights: Float[Tensor, " graphs"]
+
+    @classmethod
+    def of(cls, task: Task, examples: Examples) -> "_Drawn":
+        return cls(examples, _sizes(examples), task.weights(examples))
+
+
+def _sizes(examples: Examples) -> Sizes:
+    graphs, targets = examples.graphs, examples.targets
+    pairs = torch.zeros_like(graphs.sizes) if targets is None else targets.counts
+    return Sizes(*(counts.cpu().numpy() for counts in (graphs.sizes, graphs.edge_ptr.diff(), pairs)))
 
 
 def _fits(examples: Examples, encodings: Encodings, memory: float) -> bool:

@@ -8,9 +8,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from magnetite.asked import AskedPairs
 from magnetite.batching import Batch, Shape, pad
 from magnetite.buckets import Profile
 from magnetite.encodings import RandomWalk
+from magnetite.graphs import Digraphs
 from magnetite.packed import Packed
 from magnetite.tasks import Examples
 
@@ -27,28 +29,27 @@ class Share:
 
 @dataclass(frozen=True)
 class Pool:
-    """Examples on the device with their encodings, of which batches are gathered."""
+    """Graphs on the device with their encodings and the pairs that are asked about, of which batches are gathered."""
 
-    examples: Examples
+    graphs: Digraphs
     parts: Mapping[str, Packed]
+    asked: AskedPairs | None = None
 
     @classmethod
     def encode(cls, examples: Examples, encodings: Encodings) -> "Pool":
         """Compute every encoding of the examples, on their device."""
         graphs = examples.graphs
         parts = {name: _stored(encoding, graphs.device)(graphs) for name, encoding in encodings.items()}
-        if examples.targets is not None:
-            parts["targets"] = examples.targets
-        return cls(examples, parts)
+        return cls(graphs, parts, None if examples.targets is None else examples.targets.asked())
 
     def batch(self, ids: Int[Tensor, " chosen"], shape: Shape) -> Batch:
         """Some of the examples in slots."""
-        return pad(self.examples.graphs, device=None, ids=ids, shape=shape, **self.parts)
+        return pad(self.graphs, device=None, ids=ids, shape=shape, asked=self.asked, **self.parts)
 
     @property
     def bytes(self) -> int:
         """Memory of all tensors."""
-        held = [*self.parts.values(), self.examples.graphs]
+        held = [self.graphs, *self.parts.values(), *([] if self.asked is None else [self.asked])]
         return sum(tensor.nbytes for part in held for tensor in part.tensors().values())
 
 
@@ -81,4 +82,5 @@ class Block:
         whole = sum(shape.graphs for shape in shapes)
         parts = [shape.graphs * self.rows.shape[1] // whole for shape in shapes]
         for ids, shape in zip(self.rows[step].split(parts), shapes, strict=True):
-            yield self.pool.batch(ids, Shape(ids.numel(), shape.nodes, shape.edges))
+            pairs = shape.pairs * ids.numel() // shape.graphs
+            yield self.pool.batch(ids, Shape(ids.numel(), shape.nodes, shape.edges, pairs))
