@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Int, Int16, Shaped
 from torch import Tensor
 
-from magnetite.packed import Axis, Packed
+from magnetite.packed import Axis, Packed, counts_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,18 +57,18 @@ class AskedPairs(Packed):
         Slot `j` belongs to the first graph up to which more than `j` pairs are asked. `nodes` are the slots for nodes
         of each graph.
         """
-        counts = self.counts[ids] * real
+        counts = counts_of(self.asked_ptr, ids) * real
         until = counts.cumsum(0)
         slot = torch.arange(slots, device=self.device)
         mask = slot < until[-1]
         graph = torch.searchsorted(until, slot, right=True).clamp(max=ids.numel() - 1)
         place = torch.where(mask, (self.asked_ptr[ids] - until + counts)[graph] + slot, 0)
-        rows = graph * nodes + _columns(self.ends, place)
+        rows = graph * nodes + columns(self.ends, place)
         # Not all at row 0, where thousands of atomic additions of nothing would wait for each other on a GPU.
         source, target = torch.where(mask, rows, slot % (ids.numel() * nodes))
-        return PaddedPairs(source, target, mask, torch.where(mask, _columns(self.wanted, place), 0))
+        return PaddedPairs(source, target, mask, torch.where(mask, columns(self.wanted, place), 0))
 
 
-def _columns(values: Shaped[Tensor, "... all"], place: Int[Tensor, " p"]) -> Shaped[Tensor, "... p"]:
+def columns(values: Shaped[Tensor, "... all"], place: Int[Tensor, "*p"]) -> Shaped[Tensor, "..."]:
     """`values[..., place]`; zeros where there are none at all."""
-    return values[..., place] if values.shape[-1] else values.new_zeros(*values.shape[:-1], place.numel())
+    return values[..., place] if values.shape[-1] else values.new_zeros(*values.shape[:-1], *place.shape)

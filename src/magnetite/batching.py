@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from magnetite.asked import AskedPairs, PaddedPairs
+from magnetite.asked import AskedPairs, PaddedPairs, columns
 from magnetite.encodings.results import Eigenpairs, NodeEncoding, PairEncoding
 from magnetite.graphs import Digraphs
-from magnetite.packed import Packed
+from magnetite.packed import Packed, counts_of
 
 MULTIPLE = 8
 """Padded widths are multiples of this, as the fused attention kernels like them."""
@@ -177,8 +177,8 @@ class _Slots:
             raise ValueError(f"{ids.numel()} graphs do not fit into {shape}: give a larger shape")
         self.ids = torch.nn.functional.pad(ids, (0, shape.graphs - ids.numel()))
         self.real = torch.arange(shape.graphs, device=ids.device) < ids.numel()
-        self.sizes = graphs.sizes[self.ids] * self.real
-        degrees = graphs.edge_ptr.diff()[self.ids] * self.real
+        self.sizes = counts_of(graphs.node_ptr, self.ids) * self.real
+        degrees = counts_of(graphs.edge_ptr, self.ids) * self.real
         _check_fit(self.sizes, degrees, shape)
         self.shape = shape
         self.node = torch.arange(shape.nodes, device=ids.device)
@@ -202,10 +202,10 @@ class _Slots:
 
         If they all pointed at row 0, thousands of atomic additions of nothing would wait for each other on a GPU.
         """
-        first = torch.arange(self.ids.numel(), device=self.ids.device)[:, None, None] * self.node.numel()
-        rows = first + _gather(edges.T.long(), self.edge_place, self.edge_mask)
+        first = torch.arange(self.ids.numel(), device=self.ids.device)[:, None] * self.node.numel()
+        rows = first + columns(edges, torch.where(self.edge_mask, self.edge_place, 0))
         anywhere = torch.arange(self.edge_mask.numel(), device=self.ids.device) % self.node_mask.numel()
-        return torch.where(self.edge_mask.flatten(), rows.flatten(0, 1).T, anywhere)
+        return torch.where(self.edge_mask.flatten(), rows.flatten(1), anywhere)
 
     def pair_rows(
         self, pointer: Int[Tensor, " starts"], rows: Shaped[Tensor, "pairs ..."], empty: int | float
@@ -215,7 +215,7 @@ class _Slots:
         return _gather(rows, place, self.node_mask[:, :, None] & self.node_mask[:, None], empty)
 
     def asked(self, asked: AskedPairs) -> PaddedPairs:
-        count = (asked.counts[self.ids] * self.real).sum()
+        count = (counts_of(asked.asked_ptr, self.ids) * self.real).sum()
         _require(
             count <= self.shape.pairs,
             lambda: f"{int(count)} asked pairs do not fit into {self.shape}: give a larger shape",

@@ -189,6 +189,15 @@ def starts(counts: Int[Tensor, " graphs"]) -> Int[Tensor, " starts"]:
     return torch.nn.functional.pad(counts.cumsum(0), (1, 0))
 
 
+def counts_of(pointer: Int[Tensor, " starts"], ids: Int[Tensor, " chosen"]) -> Int[Tensor, " chosen"]:
+    """How many rows the chosen graphs have, without looking at the others.
+
+    >>> counts_of(torch.tensor([0, 2, 5]), torch.tensor([1])).tolist()
+    [3]
+    """
+    return pointer[ids + 1] - pointer[ids]
+
+
 def ragged_rows(pointer: Int[Tensor, " starts"], ids: Int[Tensor, " chosen"]) -> Int[Tensor, " rows"]:
     """The rows of the chosen graphs, one after the other.
 

@@ -10,7 +10,7 @@ from magnetite.sorting import generate
 from magnetite.tasks import Playground
 from magnetite.tasks.sorting import examples
 
-WIDTH, K, STEPS = 32, 8, 500
+WIDTH, K, STEPS = 32, 8, 1000
 
 
 def learnt(model, batch, loss, errors, rate=3e-3):
