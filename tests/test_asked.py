@@ -118,6 +118,7 @@ def test_pairs_that_do_not_fit_or_belong_elsewhere_are_refused():
 
 
 @pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
 def test_padding_does_not_wait_for_a_gpu():
     drawn = draw(Playground("directed-distance", train=64), "train", "cuda")
     graphs, asked = drawn.graphs, drawn.targets.asked()

@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 
 import magnetite as mt
+from magnetite.encodings.svd import by_lapack, by_symmetric_problems
 from magnetite.testing import assert_permutation_equivariant, digraphs
 
 
@@ -22,6 +23,15 @@ def test_svd_keeps_the_largest_rank():
     matrix = graph.to_scipy()[0].toarray()
     best = np.linalg.norm(np.linalg.svd(matrix)[1][4:])
     assert np.isclose(np.linalg.norm(matrix - (left @ right.mT).numpy()), best)
+
+
+def test_symmetric_problems_give_the_singular_pairs_of_lapack():
+    adjacency = torch.rand(5, 12, 12, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    adjacency[1, 3:] = 0  # of rank 3
+    for rank in (4, 12):
+        for mine, theirs in zip(by_symmetric_problems(adjacency, rank), by_lapack(adjacency, rank), strict=True):
+            sign = (mine * theirs).sum(1, keepdim=True).sign()
+            torch.testing.assert_close(mine * sign, theirs, rtol=1e-6, atol=1e-6)
 
 
 def test_sinusoidal_starts_again_in_every_graph():

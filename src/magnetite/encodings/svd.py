@@ -46,20 +46,32 @@ class SVD:
         return NodeEncoding(node_ptr=graphs.node_ptr, values=values.flatten(1))
 
 
+Vectors = Float[Tensor, "b n kept"]
+
 NOTHING = 1e-12
 """Squares of singular values below this, relative to the largest (if that is above 1), are rounding errors of 0."""
 
 
 def singular_pairs(adjacency: Float[Tensor, "b n n"], rank: int) -> Float[Tensor, "b n 2 kept"]:
-    """`U√S` and `V√S` of the `min(rank, n)` largest singular values, signs fixed.
+    """`U√S` and `V√S` of the `min(rank, n)` largest singular values, signs fixed."""
+    left, right = (by_symmetric_problems if adjacency.is_cuda else by_lapack)(adjacency, rank)
+    lead = left.gather(1, left.abs().argmax(1, keepdim=True))
+    return torch.stack([left, right], dim=2) * torch.where(lead < 0, -1, 1)[:, :, None]
 
-    `A Aᵀ u = σ² u` and `v = Aᵀu / σ`: batches of symmetric problems are solved together on a GPU, where singular values
-    would be found matrix by matrix. What that costs in precision is lost on the smallest, which `√S` makes vanish.
+
+def by_lapack(adjacency: Float[Tensor, "b n n"], rank: int) -> tuple[Vectors, Vectors]:
+    """`U√S` and `V√S`, signs open, matrix by matrix."""
+    left, scale, right = torch.linalg.svd(adjacency)
+    scale = scale[:, None, :rank].sqrt()
+    return left[..., :rank] * scale, right.mT[..., :rank] * scale
+
+
+def by_symmetric_problems(adjacency: Float[Tensor, "b n n"], rank: int) -> tuple[Vectors, Vectors]:
+    """`U√S` and `V√S`, signs open, from `A Aᵀ u = σ² u` and `v = Aᵀu / σ`: on a GPU, all matrices at once.
+
+    What squaring costs in precision is lost on the smallest singular values, which `√S` makes vanish.
     """
     squares, left = lowest_eigenpairs(-(adjacency @ adjacency.mT), rank)
     squares = -squares[:, None]
     scale = torch.where(squares > NOTHING * squares.amax(-1, keepdim=True).clamp(min=1), squares, 0).pow(1 / 4)
-    right = adjacency.mT @ left / torch.where(scale > 0, scale, torch.inf)
-    lead = left.gather(1, left.abs().argmax(1, keepdim=True))
-    sign = torch.where(lead < 0, -1, 1)
-    return torch.stack([left * scale * sign, right * sign], dim=2)
+    return left * scale, adjacency.mT @ left / torch.where(scale > 0, scale, torch.inf)

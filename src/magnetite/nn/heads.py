@@ -164,8 +164,14 @@ class PairHead(Head):
             pairs = pairs + self.between(between)
         pairs = self.activation(self.first_norm(pairs))
         pairs = self.activation(self.second_norm(self.second(pairs)))
-        answer = self.last(pairs).float()
+        answer = self._last(pairs)
         return torch.nn.functional.softplus(answer) if self.positive else answer
+
+    def _last(self, pairs: Float[Tensor, "*pairs hidden"]) -> Float[Tensor, "*pairs outputs"]:
+        """One output is a sum, which a compiler joins to the layers before it; as a product of matrices it is slow."""
+        if self.outputs > 1:
+            return self.last(pairs).float()
+        return (pairs.float() * self.last.weight).sum(-1, keepdim=True) + self.last.bias
 
     def _check_pairs(self, positions: Positions) -> None:
         given = 0 if positions.pairs is None else positions.pairs.shape[-1]

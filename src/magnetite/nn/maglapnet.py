@@ -10,7 +10,7 @@ from magnetite.batching import Batch
 from magnetite.encodings import Laplacian, MagneticLaplacian
 from magnetite.nn.eigen_attention import Weights, eigen_attention
 from magnetite.nn.eigenpairs import eigenpairs_of, part_count, potential_count
-from magnetite.nn.layers import activation_named, full_precision
+from magnetite.nn.layers import activation_named, aligned_linear, full_precision
 from magnetite.nn.module import Module, unused
 from magnetite.nn.positions import PositionEncoder, Positions
 from magnetite.nn.scaling import scaling_named
@@ -74,7 +74,7 @@ class MagLapNet(PositionEncoder):
             if self.attend is not None:
                 tokens = self.attend(tokens, mask, batch.sizes)
             tokens = tokens * mask[:, None, :, None]
-        return Positions(nodes=self.activation(self.out(self.dropout(tokens.flatten(2)))))
+        return Positions(nodes=self.activation(aligned_linear(self.out, self.dropout(tokens.flatten(2)))))
 
     def _project(self, vectors: Float[Tensor, "b n *Q k parts"], batch: Batch) -> Float[Tensor, "b n tokens c"]:
         if isinstance(self.project, SignNet):

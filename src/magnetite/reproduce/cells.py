@@ -70,13 +70,14 @@ class Cell:
 
 
 def train_missing(cells: Sequence[Cell], request: Request) -> dict[str, dict[str, Any]]:
-    """Train the cells whose name holds `only` and whose result is not there yet; all results by name of the cell.
+    """Train the cells whose name is, or else holds, `only` and has no result yet; all results by name of the cell.
 
     A training that was stopped goes on where it stood. Several processes that are asked for the same share the work:
     each takes the next cell that no other is training.
     """
     console = Console(stderr=True, soft_wrap=True, highlight=False)
-    chosen = [cell for cell in cells if request.only in cell.name]
+    exactly = [cell for cell in cells if cell.name == request.only]
+    chosen = exactly or [cell for cell in cells if request.only in cell.name]
     if not chosen:
         raise ValueError(f"--only {request.only!r} fits no cell: choose a part of {', '.join(c.name for c in cells)}")
     for number, cell in enumerate(chosen, start=1):

@@ -194,7 +194,7 @@ class Trainer:
             self.save()
 
     def _validate(self) -> None:
-        task, position = self.config.task, self.position
+        task, position, start = self.config.task, self.position, time.perf_counter()
         figures = self.evaluate(self.valid)
         self.log.write("valid", position.step, figures)
         value = figures[task.selects]
@@ -208,8 +208,8 @@ class Trainer:
         left = position.seconds / max(1, position.step) * (self.total - position.step)
         self.display.line(
             f"step {position.step:,}/{self.total:,} (epoch {position.step / self.data.steps:.2f}) · "
-            f"{self.told}valid {task.selects} {value:.4f}{' (best)' if better else ''} · "
-            f"{time_left(left)} left"
+            f"{self.told}valid {task.selects} {value:.4f}{' (best)' if better else ''} in "
+            f"{time.perf_counter() - start:.1f} s · {time_left(left)} left"
         )
         self.logged = time.perf_counter()  # evaluation is no training
 
