@@ -117,7 +117,7 @@ def reproduce(
     ] = Path("results"),
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     budget: Annotated[float, typer.Option(help="Share of the trainings that is done.")] = 1.0,
-    only: Annotated[str, typer.Option(help="Train only cells whose name holds this.")] = "",
+    only: Annotated[str, typer.Option(help="Train only the cell of this name, or those whose name holds this.")] = "",
     runs: Annotated[Path, typer.Option(help="Folder of the trainings under way.")] = Path("runs"),
     device: Annotated[str, typer.Option(help="Where to train: auto, cpu or cuda.")] = "auto",
 ) -> None:

@@ -48,17 +48,18 @@ class Record:
 
 
 def commit() -> str:
-    """The commit of the source tree, `+changes` if it was edited since.
+    """The commit of the source tree, `+changes` if it was edited since; outside a checkout 'installed'.
 
-    Outside a checkout it is what the environment variable MAGNETITE_COMMIT says (a machine that got a copy of the
-    tree), or 'installed'.
+    A machine that got a copy of the tree is told the commit by the environment variable MAGNETITE_COMMIT.
     """
+    if "MAGNETITE_COMMIT" in os.environ:
+        return os.environ["MAGNETITE_COMMIT"]
     here = Path(__file__).parent
     try:
         head = _git(here, "rev-parse", "HEAD")
         return head + ("+changes" if _git(here, "status", "--porcelain", "--", "src", "benchmarks") else "")
     except (OSError, subprocess.CalledProcessError):
-        return os.environ.get("MAGNETITE_COMMIT", "installed")
+        return "installed"
 
 
 def device() -> str:

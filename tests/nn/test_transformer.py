@@ -29,8 +29,9 @@ def test_attention_is_softmax_of_logits_and_bias():
 def test_empty_slots_are_never_heard_and_empty_graphs_stay_finite():
     keys = torch.tensor([[True, True, False], [False, False, False]])
     plain = attention_bias(keys, None, torch.float32)
-    assert plain[0, 0].tolist() == [[True, True, False]] * 3
-    assert plain[1, 0].tolist() == [[True, False, False]] * 3
+    assert plain[0, 0].isneginf().tolist() == [[False, False, True]] * 3
+    assert plain[1, 0].isneginf().tolist() == [[False, True, True]] * 3
+    assert plain[plain.isfinite()].tolist() == [0.0] * 9
     biased = attention_bias(keys, torch.ones(2, 4, 3, 3), torch.bfloat16)
     assert biased.dtype == torch.bfloat16
     assert biased[0, :, :, 2].isneginf().all()

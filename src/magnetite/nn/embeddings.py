@@ -1,6 +1,6 @@
 """Embeddings: what a node is, before anything is known about where it is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -8,6 +8,7 @@ from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.nn.module import Module
+from magnetite.nn.rows import as_rows
 
 
 class Embedding(Module):
@@ -20,6 +21,10 @@ class Embedding(Module):
     def forward(self, batch: Batch) -> Float[Tensor, "b n d"]:
         """One vector a slot."""
         raise NotImplementedError
+
+    def several(self, batches: Sequence[Batch]) -> Float[Tensor, "rows d"]:
+        """One vector a slot of batches of several shapes, as rows."""
+        return as_rows([self(batch) for batch in batches])
 
 
 class SameNodes(Embedding):
@@ -113,11 +118,17 @@ class WireNodes(Embedding):
 
     def forward(self, batch: Batch) -> Float[Tensor, "b n d"]:
         """The codes, transformed."""
+        return self.linear(self._codes(batch))
+
+    def several(self, batches: Sequence[Batch]) -> Float[Tensor, "rows d"]:
+        """The codes of all batches, transformed together."""
+        return self.linear(as_rows([self._codes(batch) for batch in batches]))
+
+    def _codes(self, batch: Batch) -> Float[Tensor, "b n c"]:
         wires = node_feature(batch, self.feature).long()
         moved = wires if self.places is None or not self.training else wires + self._steps(wires, self.places)
         angle = moved[..., None] * self.rates
-        codes = torch.cat([angle.cos(), angle.sin(), self._near(wires)], dim=-1)
-        return self.linear(codes.flatten(2))
+        return torch.cat([angle.cos(), angle.sin(), self._near(wires)], dim=-1).flatten(2)
 
     def _near(self, wires: Int[Tensor, "b n 2"]) -> Float[Tensor, "b n 2 near"]:
         """For both ends, one of `borders` numbers is 1 where the wire is that far from it."""

@@ -1,6 +1,7 @@
 """Heads: what is asked about a graph, its nodes, its pairs of nodes, or its name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import torch
 from jaxtyping import Float, Int
@@ -10,6 +11,7 @@ from magnetite.batching import Batch, PaddedPairs
 from magnetite.nn.layers import activation_named, masked_sum
 from magnetite.nn.module import Module
 from magnetite.nn.positions import Positions
+from magnetite.nn.rows import as_rows, joined, per_slot, slots
 
 States = Float[Tensor, "b n d"]
 
@@ -56,6 +58,12 @@ class Head(Module):
         """The answer, in single precision."""
         raise NotImplementedError
 
+    def several(
+        self, states: Sequence[Tensor], batches: Sequence[Batch], positions: Sequence[Positions]
+    ) -> list[Tensor]:
+        """The answers for batches of several shapes."""
+        return [self(*each) for each in zip(states, batches, positions, strict=True)]
+
 
 class GraphHead(Head):
     """`W r + b` of the readout `r` of a whole graph: `[b, outputs]`."""
@@ -69,9 +77,19 @@ class GraphHead(Head):
         """Make the matrix."""
         self.linear = torch.nn.Linear(width, self.outputs)
 
-    def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "b outputs"]:  # noqa: ARG002
+    def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "b outputs"]:
         """One row a graph."""
-        return self.linear(self.readout(states, batch)).float()
+        return self.several([states], [batch], [positions])[0]
+
+    def several(
+        self,
+        states: Sequence[Tensor],
+        batches: Sequence[Batch],
+        positions: Sequence[Positions],  # noqa: ARG002
+    ) -> list[Tensor]:
+        """The graphs of all batches together."""
+        read = [self.readout(*each) for each in zip(states, batches, strict=True)]
+        return list(self.linear(joined(read)).float().split([len(batch) for batch in batches]))
 
 
 class SequenceHead(Head):
@@ -150,16 +168,42 @@ class PairHead(Head):
 
     def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "*pairs outputs"]:
         """One row an asked pair, or one a pair of slots."""
+        if batch.asked is not None:
+            return self.several([states], [batch], [positions])[0]
         self._check_pairs(positions)
-        source, target = self.ends(states).chunk(2, dim=-1)
-        count = batch.sizes[:, None].float()
-        whole = self.whole(torch.cat([total(states, batch), count], dim=-1))
-        target, between = target + whole[:, None], positions.pairs
-        if batch.asked is None:
-            pairs = source[:, :, None] + target[:, None]
-        else:
-            pairs = _rows(source, batch.asked.source) + _rows(target, batch.asked.target)
-            between = None if between is None else _pair_rows(between, batch.asked)
+        source, target = (slots(rows, [batch])[0] for rows in self._ends([states], [batch]))
+        return self._answer(source[:, :, None] + target[:, None], positions.pairs)
+
+    def several(
+        self, states: Sequence[Tensor], batches: Sequence[Batch], positions: Sequence[Positions]
+    ) -> list[Tensor]:
+        """The asked pairs of all batches together."""
+        asked = [batch.asked for batch in batches if batch.asked is not None]
+        if len(asked) < len(batches):
+            return super().several(states, batches, positions)
+        for part in positions:
+            self._check_pairs(part)
+        source, target = self._ends(states, batches)
+        firsts = accumulate((batch.mask.numel() for batch in batches[:-1]), initial=0)
+        moved = [(pairs.source + first, pairs.target + first) for pairs, first in zip(asked, firsts, strict=True)]
+        pairs = _chosen(source, [ends[0] for ends in moved]) + _chosen(target, [ends[1] for ends in moved])
+        between = [
+            _pair_rows(part.pairs, one) for part, one in zip(positions, asked, strict=True) if part.pairs is not None
+        ]
+        answers = self._answer(pairs, joined(between) if between else None)
+        return list(answers.split([one.mask.numel() for one in asked]))
+
+    def _ends(self, states: Sequence[Tensor], batches: Sequence[Batch]) -> list[Float[Tensor, "rows hidden"]]:
+        """`W₁h_u` and `W₂h_v + W₃r` of every slot, as rows."""
+        source, target = self.ends(as_rows(states)).chunk(2, dim=-1)
+        each = zip(states, batches, strict=True)
+        read = [torch.cat([total(part, batch), batch.sizes[:, None].float()], dim=-1) for part, batch in each]
+        whole = self.whole(joined(read)).split([len(batch) for batch in batches])
+        return [source, target + per_slot(whole, batches)]
+
+    def _answer(
+        self, pairs: Float[Tensor, "*pairs hidden"], between: Float[Tensor, "*pairs c"] | None
+    ) -> Float[Tensor, "*pairs outputs"]:
         if self.between is not None and between is not None:
             pairs = pairs + self.between(between)
         pairs = self.activation(self.first_norm(pairs))
@@ -182,9 +226,9 @@ class PairHead(Head):
             )
 
 
-def _rows(states: States, rows: Int[Tensor, " p"]) -> Float[Tensor, "p d"]:
-    """Rows of the flattened slots, in single precision: the backward pass adds up one gradient for every pair."""
-    return states.float().flatten(0, 1).index_select(0, rows)
+def _chosen(rows: Float[Tensor, "rows d"], numbers: Sequence[Int[Tensor, " _"]]) -> Float[Tensor, "p d"]:
+    """Some of the rows, in single precision: the backward pass adds up one gradient for every pair."""
+    return rows.float().index_select(0, joined(numbers))
 
 
 def _pair_rows(pairs: Float[Tensor, "b n n c"], asked: PaddedPairs) -> Float[Tensor, "p c"]:

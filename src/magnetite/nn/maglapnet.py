@@ -1,18 +1,20 @@
 """MagLapNet: from eigenvectors to one vector a node."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from magnetite.batching import Batch
+from magnetite.batching import Batch, PaddedEigenpairs
 from magnetite.encodings import Laplacian, MagneticLaplacian
 from magnetite.nn.eigen_attention import Weights, eigen_attention
 from magnetite.nn.eigenpairs import eigenpairs_of, part_count, potential_count
 from magnetite.nn.layers import activation_named, aligned_linear, full_precision
 from magnetite.nn.module import Module, unused
 from magnetite.nn.positions import PositionEncoder, Positions
+from magnetite.nn.rows import as_rows, per_slot, slots
 from magnetite.nn.scaling import scaling_named
 
 
@@ -62,24 +64,37 @@ class MagLapNet(PositionEncoder):
 
     def forward(self, batch: Batch) -> Positions:
         """One vector a node; zero-filled slots give a vector that means nothing."""
-        pairs = eigenpairs_of(batch, self.of, self.encoding)
-        with full_precision(batch.device):
-            values, vectors = self.scale(pairs.values, pairs.vectors, batch.sizes)
-            if self.random_signs and self.training:
-                vectors = vectors * _signs(pairs.mask)[:, None, ..., None]
-            states = self._project(vectors, batch)
-            mask = pairs.mask.flatten(1)
-            level = values.flatten(1)[:, None, :, None].expand(*states.shape[:3], 1)
-            tokens = self.norm(torch.cat([states, level], dim=-1))
-            if self.attend is not None:
-                tokens = self.attend(tokens, mask, batch.sizes)
-            tokens = tokens * mask[:, None, :, None]
-        return Positions(nodes=self.activation(aligned_linear(self.out, self.dropout(tokens.flatten(2)))))
+        return self.several([batch])[0]
 
-    def _project(self, vectors: Float[Tensor, "b n *Q k parts"], batch: Batch) -> Float[Tensor, "b n tokens c"]:
-        if isinstance(self.project, SignNet):
-            return self.activation(self.project(vectors, batch)).flatten(2, -2)
-        return self.activation(self.project(vectors.flatten(2, -2)))
+    def several(self, batches: Sequence[Batch]) -> list[Positions]:
+        """The nodes of all batches are rows of one matrix: only their own graph's eigenpairs matter to them."""
+        with full_precision(batches[0].device):
+            pairs = [self._scaled(batch) for batch in batches]
+            states = self._project([part.vectors for part in pairs], batches)
+            levels = per_slot([part.values.flatten(1) for part in pairs], batches)
+            mask = per_slot([part.mask.flatten(1) for part in pairs], batches)
+            tokens = self.norm(torch.cat([states, levels[..., None]], dim=-1))
+            if self.attend is not None:
+                filled = as_rows([batch.mask for batch in batches]).long()
+                tokens = self.attend(tokens[:, None], mask, filled)[:, 0]
+            tokens = (tokens * mask[..., None]).flatten(1)
+        nodes = self.activation(aligned_linear(self.out, self.dropout(tokens)))
+        return [Positions(nodes=part) for part in slots(nodes, batches)]
+
+    def _scaled(self, batch: Batch) -> PaddedEigenpairs:
+        pairs = eigenpairs_of(batch, self.of, self.encoding)
+        values, vectors = self.scale(pairs.values, pairs.vectors, batch.sizes)
+        if self.random_signs and self.training:
+            vectors = vectors * _signs(pairs.mask)[:, None, ..., None]
+        return PaddedEigenpairs(values, vectors, pairs.mask)
+
+    def _project(
+        self, vectors: Sequence[Float[Tensor, "_ _ *Q k parts"]], batches: Sequence[Batch]
+    ) -> Float[Tensor, "rows tokens c"]:
+        if not isinstance(self.project, SignNet):
+            return self.activation(self.project(as_rows(vectors).flatten(1, -2)))
+        each = [self.project(part, batch) for part, batch in zip(vectors, batches, strict=True)]
+        return self.activation(as_rows(each)).flatten(1, -2)
 
 
 class EigenAttention(Module):

@@ -16,6 +16,7 @@ from magnetite.nn.embeddings import Embedding, SameNodes
 from magnetite.nn.heads import Head
 from magnetite.nn.module import Module, unused
 from magnetite.nn.positions import Combined, PositionEncoder, Positions
+from magnetite.nn.rows import as_rows, slots
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,22 +62,27 @@ class GraphModel(Module):
 
         Small and large graphs need not share a shape, and still share the products that look at no neighbour.
         """
-        parts = [self._embed(batch) for batch in batches]
-        return [
-            self.head(states, part.batch, part.positions) for states, part in zip(self.body(parts), parts, strict=True)
-        ]
+        parts = self.embed(batches)
+        return self.read(self.body(parts), parts)
 
-    def _embed(self, batch: Batch) -> Part:
-        positions = Positions() if self.position is None else self.position(batch)
-        states = self.embedding(batch)
-        if positions.nodes is not None:
-            if positions.nodes.shape[-1] != self.width:
+    def embed(self, batches: Sequence[Batch]) -> list[Part]:
+        """What goes into the body: nodes with their positions."""
+        positions = [Positions()] * len(batches) if self.position is None else self.position.several(batches)
+        rows = self.embedding.several(batches)
+        nodes = [part.nodes for part in positions if part.nodes is not None]
+        if nodes:
+            if nodes[0].shape[-1] != self.width:
                 raise ValueError(
-                    f"positions of width {positions.nodes.shape[-1]} cannot be added to nodes of width {self.width}: "
+                    f"positions of width {nodes[0].shape[-1]} cannot be added to nodes of width {self.width}: "
                     "give both the same width"
                 )
-            states = states + positions.nodes
-        return Part(states, batch, positions)
+            rows = rows + as_rows(nodes)
+        each = zip(slots(rows, batches), batches, positions, strict=True)
+        return [Part(*part) for part in each]
+
+    def read(self, states: Sequence[Float[Tensor, "_ _ d"]], parts: Sequence[Part]) -> list[Tensor]:
+        """The head's answers from what comes out of the body."""
+        return self.head.several(states, [part.batch for part in parts], [part.positions for part in parts])
 
     def prepare(self, graphs: Any) -> Batch:
         """Encode and pad graphs (`Digraphs`, or PyG's `Data` or `Batch`), on the device of the parameters."""

@@ -41,6 +41,10 @@ class PositionEncoder(Module):
         """The positions of a batch's nodes."""
         raise NotImplementedError
 
+    def several(self, batches: Sequence[Batch]) -> list[Positions]:
+        """The positions of the nodes of batches of several shapes."""
+        return [self(batch) for batch in batches]
+
     def encodings(self) -> dict[str, Any]:
         """What has to be computed from graphs, by the name under which the batch holds it."""
         return {self.of: self.encoding}
@@ -68,19 +72,27 @@ class Combined(PositionEncoder):
 
     def forward(self, batch: Batch) -> Positions:
         """The positions of a batch's nodes."""
-        found: list[Positions] = [part(batch) for part in self.parts]
-        nodes = [one.nodes for one in found if one.nodes is not None]
-        pairs = [one.pairs for one in found if one.pairs is not None]
-        layers = range(max(len(one.biases) for one in found))
-        return Positions(
-            nodes=sum(nodes[1:], nodes[0]) if nodes else None,
-            biases=tuple(_total_bias(found, layer) for layer in layers),
-            pairs=torch.cat(pairs, dim=-1) if pairs else None,
-        )
+        return self.several([batch])[0]
+
+    def several(self, batches: Sequence[Batch]) -> list[Positions]:
+        """Those of all parts together, for each batch."""
+        each = [part.several(batches) for part in self.parts]  # type: ignore[operator]
+        return [_combined(list(found)) for found in zip(*each, strict=True)]
 
     def _agree(self, name: str) -> bool:
         wanted = [part.encodings()[name] for part in self.parts if name in part.encodings()]  # type: ignore[operator]
         return all(encoding == wanted[0] for encoding in wanted)
+
+
+def _combined(found: list[Positions]) -> Positions:
+    nodes = [one.nodes for one in found if one.nodes is not None]
+    pairs = [one.pairs for one in found if one.pairs is not None]
+    layers = range(max(len(one.biases) for one in found))
+    return Positions(
+        nodes=sum(nodes[1:], nodes[0]) if nodes else None,
+        biases=tuple(_total_bias(found, layer) for layer in layers),
+        pairs=torch.cat(pairs, dim=-1) if pairs else None,
+    )
 
 
 def _total_bias(found: list[Positions], layer: int) -> Float[Tensor, "b h n n"]:

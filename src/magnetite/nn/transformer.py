@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from magnetite.batching import Batch
@@ -14,6 +14,7 @@ from magnetite.nn.layers import activation_named
 from magnetite.nn.model import GraphModel, Part
 from magnetite.nn.module import Module, remade
 from magnetite.nn.positions import PositionEncoder, Positions
+from magnetite.nn.rows import as_rows, joined, slots
 
 TYPICAL_SIZE = 64
 """Nodes of a graph whose attention is not scaled by its length."""
@@ -160,23 +161,33 @@ class DigraphTransformer(GraphModel):
         self.cls = torch.nn.Parameter(torch.randn(width) * 0.02) if head.needs_cls else None
         self.final = torch.nn.LayerNorm(width) if norm == "pre" else torch.nn.Identity()
 
-    def body(self, parts: Sequence[Part]) -> list[Float[Tensor, "_ _ d"]]:
-        """All blocks; the last slot of each graph, which is never a node's, holds the token of the whole graph."""
-        batches, keys = [part.batch for part in parts], [part.batch.mask for part in parts]
-        states = [part.states for part in parts]
+    def embed(self, batches: Sequence[Batch]) -> list[Part]:
+        """Nodes with their positions, and biases of attention that close empty slots.
+
+        The last slot of each graph, which is never a node's, holds the token of the whole graph.
+        """
+        parts, keys = super().embed(batches), [batch.mask for batch in batches]
+        rows = as_rows([part.states for part in parts])
         if self.cls is not None:
-            last = [_last(mask) for mask in keys]
-            states = [
-                torch.where(end[:, None], self.cls.to(part), part) for part, end in zip(states, last, strict=True)
-            ]
-            keys = [mask | end for mask, end in zip(keys, last, strict=True)]
-        rows = joined([part.flatten(0, 1) for part in states])
-        for part in parts:
-            self._check_biases(part.positions)
+            ends = [_last(mask) for mask in keys]
+            rows = torch.where(as_rows(ends)[:, None], self.cls.to(rows), rows)
+            keys = [mask | end for mask, end in zip(keys, ends, strict=True)]
+        biased = [self._biased(part.positions, mask, rows) for part, mask in zip(parts, keys, strict=True)]
+        return [Part(*part) for part in zip(slots(rows, batches), batches, biased, strict=True)]
+
+    def body(self, parts: Sequence[Part]) -> list[Float[Tensor, "_ _ d"]]:
+        """All blocks."""
+        batches, rows = [part.batch for part in parts], as_rows([part.states for part in parts])
         for layer, block in enumerate(self.blocks):
-            biases = [part.positions.bias(layer) for part in parts]
-            rows = block(rows, batches, [attention_bias(*pair, rows.dtype) for pair in zip(keys, biases, strict=True)])
+            rows = block(rows, batches, [part.positions.biases[layer % len(part.positions.biases)] for part in parts])
         return slots(self.final(rows), batches)
+
+    def _biased(self, positions: Positions, keys: Bool[Tensor, "b n"], rows: Float[Tensor, "rows d"]) -> Positions:
+        self._check_biases(positions)
+        kind = rows.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else rows.dtype
+        biases = tuple(attention_bias(keys, bias, dtype) for bias in positions.biases or (None,))
+        return Positions(None, biases, positions.pairs)
 
     def _check_biases(self, positions: Positions) -> None:
         wanted, heads = (1, len(self.blocks)), self.arguments["heads"]
@@ -187,32 +198,19 @@ class DigraphTransformer(GraphModel):
             )
 
 
-def joined(parts: Sequence[Shaped[Tensor, "_ ..."]]) -> Shaped[Tensor, "rows ..."]:
-    """The parts as rows one after the other; one part is not copied."""
-    return parts[0] if len(parts) == 1 else torch.cat(list(parts))
-
-
-def slots(rows: Float[Tensor, "rows d"], batches: Sequence[Batch]) -> list[Float[Tensor, "_ _ d"]]:
-    """Rows of several batches as the slots of each."""
-    parts = rows.split([batch.mask.numel() for batch in batches])
-    return [part.view(*batch.mask.shape, -1) for part, batch in zip(parts, batches, strict=True)]
-
-
 def _length_scale(batch: Batch) -> Float[Tensor, " rows"]:
     scale = torch.log(batch.sizes + 1.0) / math.log(TYPICAL_SIZE)
     return scale[:, None].expand(batch.mask.shape).flatten()
 
 
-def _last(mask: Bool[Tensor, "b n"]) -> Bool[Tensor, " n"]:
-    return torch.arange(mask.shape[1], device=mask.device) == mask.shape[1] - 1
+def _last(mask: Bool[Tensor, "b n"]) -> Bool[Tensor, "b n"]:
+    return (torch.arange(mask.shape[1], device=mask.device) == mask.shape[1] - 1).expand(mask.shape)
 
 
 def attention_bias(keys: Bool[Tensor, "b n"], bias: Float[Tensor, "b h n n"] | None, dtype: torch.dtype) -> Tensor:
-    """What is added to the logits: −∞ for empty slots, in the type of the states where there is a bias."""
+    """What is added to the logits, −∞ for empty slots: `[b, h, n, n]`, with `h = 1` where there is no bias."""
     first = torch.arange(keys.shape[1], device=keys.device) == 0
-    open_keys = (keys | (first & ~keys.any(1, keepdim=True)))[
-        :, None, None, :
-    ]  # softmax of an empty graph stays finite
-    if bias is None:
-        return open_keys.expand(-1, -1, keys.shape[1], -1)
-    return bias.masked_fill(~open_keys, -torch.inf).to(dtype)
+    closed = ~(keys | (first & ~keys.any(1, keepdim=True)))  # softmax of an empty graph stays finite
+    if bias is None:  # written out once for all layers: the kernels of attention want it whole
+        bias = torch.zeros(keys.shape[0], 1, keys.shape[1], keys.shape[1], dtype=dtype, device=keys.device)
+    return bias.masked_fill(closed[:, None, None, :], -torch.inf).to(dtype)

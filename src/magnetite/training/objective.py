@@ -8,6 +8,7 @@ from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.nn import GraphModel
+from magnetite.nn.model import Part
 from magnetite.tasks import Task
 
 RECOMPILATIONS = 32
@@ -30,22 +31,31 @@ class Objective(torch.nn.Module):
 
     def forward(self, sealed: Sealed) -> tuple[Tensor, list[Tensor]]:
         """The sum of the losses of all batches, and the answers."""
-        outputs = self.model.answers(sealed.batches)
-        losses = [self.task.loss(answer, batch) for answer, batch in zip(outputs, sealed.batches, strict=True)]
+        parts = self.model.embed(sealed.batches)
+        return self.score(self.model.body(parts), parts)
+
+    def score(self, states: Sequence[Tensor], parts: Sequence[Part]) -> tuple[Tensor, list[Tensor]]:
+        """The same from what comes out of the model's body."""
+        outputs = self.model.read(states, parts)
+        losses = [self.task.loss(answer, part.batch) for answer, part in zip(outputs, parts, strict=True)]
         return torch.stack(losses).sum(), [answer.detach() for answer in outputs]
 
 
 def compiled(objective: Objective, mode: str) -> Any:
-    """The objective to train with: as it is, as one graph, or with compiled layers.
+    """The objective to train with: as it is, as one graph, or as compiled parts.
 
-    Layers that meet one shape are compiled for it; those that meet another are compiled once more, for all shapes.
+    The parts are what comes before the model's body, each layer of the body (those of one kind are compiled once), and
+    what comes after.
     """
     if mode == "none":
         return objective
     torch._dynamo.config.recompile_limit = RECOMPILATIONS
     if mode != "layers":
         return torch.compile(objective)
-    for child in objective.model.children():
-        for layer in child if isinstance(child, torch.nn.ModuleList) else [child]:
+    model = objective.model
+    ends = (model.position, model.embedding, model.head)
+    for child in model.children():
+        for layer in child if isinstance(child, torch.nn.ModuleList) else [child] * (child not in ends):
             layer.compile()
+    model.embed, objective.score = torch.compile(model.embed), torch.compile(objective.score)
     return objective
