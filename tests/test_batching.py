@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import magnetite as mt
-from magnetite.batching import Shape, _gather, _whole_rows
+from magnetite.batching import Shape, pad_several
 from magnetite.encodings import TopPairs
+from magnetite.slots import gather, whole_rows
 from magnetite.tasks import Playground
 from magnetite.testing import digraphs
 
@@ -100,19 +101,19 @@ def test_rows_are_gathered_bit_by_bit(dtype, shape, first):
     if dtype.is_floating_point:
         rows[2] = torch.nan
     rows = rows.flatten()[first * rows[0].numel() :].view(7 - first, *shape)  # a view that starts further on
-    place, mask = torch.tensor([[0, 2, 5], [1, 1, 99]]), torch.tensor([[True, True, True], [True, False, False]])
+    place, mask = torch.tensor([[0, 2, 5], [1, 1, 0]]), torch.tensor([[True, True, True], [True, False, False]])
     for empty in (0, 1):
         expected = torch.full((2, 3, *shape), empty, dtype=dtype)
         expected[mask] = rows[place[mask]]
-        found = _gather(rows, place, mask, empty)
+        found = gather(rows, place, mask, empty)
         assert found.dtype == dtype
         torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
 
 
 def test_only_short_rows_in_one_piece_become_numbers():
     halves = torch.randn(5, 8).half()
-    assert _whole_rows(halves).shape == (5,)
-    assert _whole_rows(halves[2:]).shape == (3,)
+    assert whole_rows(halves).shape == (5,)
+    assert whole_rows(halves[2:]).shape == (3,)
     for kept in (
         torch.randn(5),
         halves.flatten()[1:33].view(4, 8),
@@ -121,12 +122,12 @@ def test_only_short_rows_in_one_piece_become_numbers():
         halves[:, :3],
         torch.randn(2, 4).requires_grad_(),
     ):
-        assert _whole_rows(kept) is kept
+        assert whole_rows(kept) is kept
 
 
 def test_slopes_go_through_a_gather():
     rows = torch.randn(4, 4, requires_grad=True)
-    chosen = _gather(rows, torch.tensor([1, 1, 3]), torch.tensor([True, True, False]))
+    chosen = gather(rows, torch.tensor([1, 1, 0]), torch.tensor([True, True, False]))
     (slope,) = torch.autograd.grad(chosen.sum(), rows)
     assert slope.sum(1).tolist() == [0.0, 8.0, 0.0, 0.0]
 
@@ -177,3 +178,16 @@ def test_encodings_without_a_place_are_refused():
         mt.pad(GRAPHS, walks)
     with pytest.raises(TypeError, match="TopPairs cannot be padded"):
         mt.pad(GRAPHS, walks=walks)
+
+
+@given(digraphs(min_graphs=2, max_nodes=8), st.integers(1, 3))
+def test_batches_of_several_shapes_are_what_each_would_be_alone(graphs, first):
+    numbered = with_features(graphs)
+    parts = {"eigenpairs": mt.MagneticLaplacian(k=3)(graphs), "pairs": mt.RandomWalk(steps=1)(graphs)}
+    ids = torch.arange(len(graphs)).repeat(2)
+    shapes = [Shape(first, 16, 64), Shape(ids.numel() - first + 2, 24, 72)]
+    together = pad_several(numbered, ids, shapes, parts)
+    for batch, own, shape in zip(together, (ids[:first], ids[first:]), shapes, strict=True):
+        alone = mt.pad(numbered, ids=own, shape=shape, **parts)
+        for tensor, expected in zip(batch.tensors(), alone.tensors(), strict=True):
+            torch.testing.assert_close(tensor, expected, rtol=0, atol=0)

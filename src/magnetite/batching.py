@@ -1,6 +1,6 @@
 """Many graphs as rectangular tensors: padding and masks. The only place where padding exists."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -8,52 +8,16 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from magnetite.asked import AskedPairs, PaddedPairs, columns
+from magnetite.asked import AskedPairs, PaddedPairs
 from magnetite.encodings.results import Eigenpairs, NodeEncoding, PairEncoding
 from magnetite.graphs import Digraphs
-from magnetite.packed import Packed, counts_of
+from magnetite.packed import Packed
+from magnetite.slots import MULTIPLE, PaddedEigenpairs, Shape, Slots
 
-MULTIPLE = 8
-"""Padded widths are multiples of this, as the fused attention kernels like them."""
+__all__ = ["MULTIPLE", "Batch", "PaddedEigenpairs", "PaddedPairs", "Shape", "pad", "pad_several"]
 
 NAMES: dict[type[Packed], str] = {Eigenpairs: "eigenpairs", NodeEncoding: "nodes", PairEncoding: "pairs"}
 """The names of encodings that are given without one."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Graphs of a batch, slots for the nodes and for the edges of each, and slots for the asked pairs of all together.
-
-    At least one slot for a node stays empty, at the end: a model may put a token of its own there.
-
-    >>> Shape.of(Digraphs.from_edges([[0, 1], [1, 2]]))
-    Shape(graphs=1, nodes=8, edges=8, pairs=0)
-    """
-
-    graphs: int
-    nodes: int
-    edges: int
-    pairs: int = 0
-
-    @classmethod
-    def of(
-        cls, graphs: Digraphs, ids: Int[Tensor, " chosen"] | None = None, asked: AskedPairs | None = None
-    ) -> "Shape":
-        """The smallest shape that holds the chosen graphs, all of them if none are named, and their asked pairs."""
-        chosen = slice(None) if ids is None else ids
-        sizes, degrees = graphs.sizes[chosen], graphs.edge_ptr.diff()[chosen]
-        pairs = sizes.new_zeros(()) if asked is None else asked.counts[chosen].sum()
-        most = torch.stack([sizes.max() + 1, degrees.max().clamp(min=1), pairs]).tolist()
-        return cls(sizes.numel(), *(-(-int(count) // MULTIPLE) * MULTIPLE for count in most))
-
-
-@dataclass(frozen=True, eq=False)
-class PaddedEigenpairs:
-    """Eigenpairs in slots: real and imaginary parts on the last axis of `vectors`; several potentials on axis `Q`."""
-
-    values: Float[Tensor, "b *Q k"]
-    vectors: Float[Tensor, "b n *Q k parts"]
-    mask: Bool[Tensor, "b *Q k"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,110 +118,42 @@ def pad(
         asked = None if asked is None else asked.to(device)
     if ids is None:
         ids = torch.arange(len(graphs), device=graphs.device)
-    slots = _Slots(graphs, ids, shape or Shape.of(graphs, ids, asked))
-    return Batch(
-        sizes=slots.sizes,
-        mask=slots.node_mask,
-        edges=slots.edges(graphs.edges),
-        edge_mask=slots.edge_mask.flatten(),
-        edge_weight=slots.edge_rows(graphs.edge_weight).float(),
-        node_features={name: slots.node_rows(rows) for name, rows in graphs.node_features.items()},
-        edge_features={name: slots.edge_rows(rows) for name, rows in graphs.edge_features.items()},
-        graph_features={name: slots.graph_rows(rows) for name, rows in graphs.graph_features.items()},
-        encodings={name: slots.encoding(part) for name, part in parts.items()},
-        asked=None if asked is None else slots.asked(asked),
-    )
+    return pad_several(graphs, ids, [shape or Shape.of(graphs, ids, asked)], parts, asked)[0]
 
 
-class _Slots:
-    """Where the rows of the chosen graphs go: gathers, without a loop over graphs and without waiting for a GPU."""
+def pad_several(
+    graphs: Digraphs,
+    ids: Int[Tensor, " chosen"],
+    shapes: Sequence[Shape],
+    parts: Mapping[str, Packed],
+    asked: AskedPairs | None = None,
+) -> list[Batch]:
+    """Put the chosen graphs into batches of these shapes, one after the other, at the cost of one: `pad` of each.
 
-    def __init__(self, graphs: Digraphs, ids: Int[Tensor, " chosen"], shape: Shape):
-        if ids.numel() > shape.graphs:
-            raise ValueError(f"{ids.numel()} graphs do not fit into {shape}: give a larger shape")
-        self.ids = torch.nn.functional.pad(ids, (0, shape.graphs - ids.numel()))
-        self.real = torch.arange(shape.graphs, device=ids.device) < ids.numel()
-        self.sizes = counts_of(graphs.node_ptr, self.ids) * self.real
-        degrees = counts_of(graphs.edge_ptr, self.ids) * self.real
-        _check_fit(self.sizes, degrees, shape)
-        self.shape = shape
-        self.node = torch.arange(shape.nodes, device=ids.device)
-        self.node_mask = self.node < self.sizes[:, None]
-        edge = torch.arange(shape.edges, device=ids.device)
-        self.edge_mask = edge < degrees[:, None]
-        self.node_place = graphs.node_ptr[self.ids, None] + self.node
-        self.edge_place = graphs.edge_ptr[self.ids, None] + edge
-
-    def graph_rows(self, rows: Shaped[Tensor, "graphs ..."]) -> Shaped[Tensor, "b ..."]:
-        return _gather(rows, self.ids, self.real)
-
-    def node_rows(self, rows: Shaped[Tensor, "nodes ..."], empty: int | float = 0) -> Shaped[Tensor, "b n ..."]:
-        return _gather(rows, self.node_place, self.node_mask, empty)
-
-    def edge_rows(self, rows: Shaped[Tensor, "edges ..."]) -> Shaped[Tensor, "m ..."]:
-        return _gather(rows, self.edge_place, self.edge_mask).flatten(0, 1)
-
-    def edges(self, edges: Int[Tensor, "2 edges"]) -> Int[Tensor, "2 m"]:
-        """Both ends of each edge as rows of the flattened slots. Empty slots point anywhere, each at another row.
-
-        If they all pointed at row 0, thousands of atomic additions of nothing would wait for each other on a GPU.
-        """
-        first = torch.arange(self.ids.numel(), device=self.ids.device)[:, None] * self.node.numel()
-        rows = first + columns(edges, torch.where(self.edge_mask, self.edge_place, 0))
-        anywhere = torch.arange(self.edge_mask.numel(), device=self.ids.device) % self.node_mask.numel()
-        return torch.where(self.edge_mask.flatten(), rows.flatten(1), anywhere)
-
-    def pair_rows(
-        self, pointer: Int[Tensor, " starts"], rows: Shaped[Tensor, "pairs ..."], empty: int | float
-    ) -> Shaped[Tensor, "b n n ..."]:
-        start = pointer[self.ids, None] + self.node * self.sizes[:, None]
-        place = start[..., None] + self.node
-        return _gather(rows, place, self.node_mask[:, :, None] & self.node_mask[:, None], empty)
-
-    def asked(self, asked: AskedPairs) -> PaddedPairs:
-        count = (counts_of(asked.asked_ptr, self.ids) * self.real).sum()
-        _require(
-            count <= self.shape.pairs,
-            lambda: f"{int(count)} asked pairs do not fit into {self.shape}: give a larger shape",
-        )
-        return asked.in_slots(self.ids, self.real, self.shape.nodes, self.shape.pairs)
-
-    def encoding(self, part: Any) -> Any:
-        if isinstance(part, Eigenpairs):
-            vectors = torch.view_as_real(part.vectors) if part.vectors.is_complex() else part.vectors[..., None]
-            values, mask = self.graph_rows(part.values), self.graph_rows(part.mask)
-            return PaddedEigenpairs(values.float(), self.node_rows(vectors).float(), mask)
-        axis, _ = part.axes.get("values", (None, 0))
-        if axis == "pair":
-            return self.pair_rows(part.pair_ptr, part.values, part.empty)
-        if axis == "node" and len(part.axes) == 1:
-            return self.node_rows(part.values, part.empty)
-        raise TypeError(f"{type(part).__name__} cannot be padded: give eigenpairs, node or pair encodings")
-
-
-def _gather(
-    rows: Shaped[Tensor, "all ..."], place: Int[Tensor, "*slots"], mask: Bool[Tensor, "*slots"], empty: int | float = 0
-) -> Shaped[Tensor, "..."]:
-    """`rows[place]`, and `empty` where the mask says so."""
-    if not rows.shape[0]:
-        return rows.new_full((*place.shape, *rows.shape[1:]), empty)
-    whole = _whole_rows(rows)
-    blank = rows.new_full(rows.shape[1:], empty).view(-1).view(whole.dtype).view(whole.shape[1:])
-    chosen = whole[torch.where(mask, place, 0)]
-    chosen = torch.where(mask.view(*mask.shape, *[1] * (chosen.ndim - mask.ndim)), chosen, blank)
-    return chosen if whole is rows else chosen.view(rows.dtype).view(*place.shape, *rows.shape[1:])
-
-
-def _whole_rows(rows: Shaped[Tensor, "all ..."]) -> Shaped[Tensor, "all ..."]:
-    """Short rows as one number of the same bytes each, as eight halves are one complex number of double precision.
-
-    Numbers are gathered one a thread of a GPU, rows one a block; on the CPU, too, one number is faster than several.
+    >>> graphs = Digraphs.from_edges([torch.tensor([[0, 1], [1, 2]]), torch.tensor([[0], [1]])])
+    >>> pad_several(graphs, torch.tensor([1, 0, 1]), [Shape(1, 8, 8), Shape(2, 16, 8)], {})
+    [Batch(1 graphs, 8 slots, no encodings), Batch(2 graphs, 16 slots, no encodings)]
     """
-    length, start = rows.shape[1:].numel() * rows.itemsize, rows.storage_offset() * rows.itemsize
-    dtype = {4: torch.int32, 8: torch.int64, 16: torch.complex128}.get(length) if rows.ndim > 1 else None
-    if dtype is None or rows.requires_grad or not rows.is_contiguous() or start % length or rows.data_ptr() % length:
-        return rows
-    return rows.view(len(rows), -1).view(dtype).view(-1)
+    slots = Slots(graphs, ids, shapes)
+    columns = (
+        slots.sizes(),
+        slots.mask(),
+        slots.edges(graphs.edges),
+        slots.filled_edges(),
+        slots.edge_weight(graphs),
+        _each(graphs.node_features, slots.node_rows, len(shapes)),
+        _each(graphs.edge_features, slots.edge_rows, len(shapes)),
+        _each(graphs.graph_features, slots.graph_rows, len(shapes)),
+        _each(parts, slots.encoding, len(shapes)),
+        [None] * len(shapes) if asked is None else slots.asked(asked),
+    )
+    return [Batch(*row) for row in zip(*columns, strict=True)]
+
+
+def _each(named: Mapping[str, Any], place: Callable[[Any], list[Any]], batches: int) -> list[dict[str, Any]]:
+    """What is placed by name, for each batch."""
+    placed = {name: place(part) for name, part in named.items()}
+    return [{name: parts[number] for name, parts in placed.items()} for number in range(batches)]
 
 
 def _by_kind(encodings: tuple[Packed, ...]) -> dict[str, Packed]:
@@ -280,23 +176,6 @@ def _check_lengths(graphs: Digraphs, parts: Mapping[str, Packed]) -> None:
             continue
         if len(part) != len(graphs) or not torch.equal(part.node_ptr.cpu(), graphs.node_ptr.cpu()):
             raise ValueError(f"{name} belongs to other graphs ({part}, not {graphs}): encode these graphs")
-
-
-def _check_fit(sizes: Int[Tensor, " b"], degrees: Int[Tensor, " b"], shape: Shape) -> None:
-    _require(
-        (sizes.max() < shape.nodes) & (degrees.max() <= shape.edges),
-        lambda: (
-            f"a graph of {int(sizes.max())} nodes and {int(degrees.max())} edges at most does not fit into {shape}: "
-            "give a larger shape; one slot for a node stays empty"
-        ),
-    )
-
-
-def _require(fits: Bool[Tensor, ""], message: Callable[[], str]) -> None:
-    if fits.device.type == "cuda":
-        torch._assert_async(fits)  # pyright: ignore (private; but looking at it would wait for the GPU)
-    elif not fits:
-        raise ValueError(message())
 
 
 def _map(item: Any, change: Callable[[Tensor], Tensor]) -> Any:

@@ -166,10 +166,10 @@ class EvaluationData:
         for planned in self.plan[self.share.process :: self.share.processes]:
             ids = torch.from_numpy(planned.ids).to(device)
             if self._kept is not None:
-                yield self._kept.batch(ids, planned.shape)
+                yield self._kept.batches(ids, [planned.shape])[0]
             else:
                 chosen = Pool.encode(self.examples.select(ids), self.encodings)
-                yield chosen.batch(torch.arange(ids.numel(), device=device), planned.shape)
+                yield chosen.batches(torch.arange(ids.numel(), device=device), [planned.shape])[0]
 
 
 @dataclass(frozen=True, eq=False)

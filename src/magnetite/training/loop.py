@@ -149,7 +149,7 @@ class Trainer:
         rate = learning_rate(position.step, self.total, self.warmup, self.config.optim.lr)
         set_learning_rate(self.optimizer, rate)
         self.block = block
-        given = [block.rows[step]] if self.data.resident else list(block.chunks(step, position.shapes))
+        given = [block.rows[step]] if self.data.resident else block.chunks(step, position.shapes)
         self.update(block.totals[step], *given)
 
     def _update_from_pool(self, total: Tensor, row: Int[Tensor, " mine"]) -> None:

@@ -1,6 +1,6 @@
 """Examples on the device with their encodings, and batches gathered from them without waiting."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from magnetite.asked import AskedPairs
-from magnetite.batching import Batch, Shape, pad
+from magnetite.batching import Batch, Shape, pad_several
 from magnetite.buckets import Profile
 from magnetite.encodings import RandomWalk
 from magnetite.graphs import Digraphs
@@ -42,9 +42,9 @@ class Pool:
         parts = {name: _stored(encoding, graphs.device)(graphs) for name, encoding in encodings.items()}
         return cls(graphs, parts, None if examples.targets is None else examples.targets.asked())
 
-    def batch(self, ids: Int[Tensor, " chosen"], shape: Shape) -> Batch:
-        """Some of the examples in slots."""
-        return pad(self.graphs, device=None, ids=ids, shape=shape, asked=self.asked, **self.parts)
+    def batches(self, ids: Int[Tensor, " chosen"], shapes: Sequence[Shape]) -> list[Batch]:
+        """Some of the examples in the slots of batches of these shapes."""
+        return pad_several(self.graphs, ids, shapes, self.parts, self.asked)
 
     @property
     def bytes(self) -> int:
@@ -77,10 +77,8 @@ class Block:
     def __len__(self) -> int:
         return self.rows.shape[0]
 
-    def chunks(self, step: int, shapes: tuple[Shape, ...]) -> Iterator[Batch]:
+    def chunks(self, step: int, shapes: tuple[Shape, ...]) -> list[Batch]:
         """The batches of one step, of this process's part of these shapes."""
-        whole = sum(shape.graphs for shape in shapes)
-        parts = [shape.graphs * self.rows.shape[1] // whole for shape in shapes]
-        for ids, shape in zip(self.rows[step].split(parts), shapes, strict=True):
-            pairs = shape.pairs * ids.numel() // shape.graphs
-            yield self.pool.batch(ids, Shape(ids.numel(), shape.nodes, shape.edges, pairs))
+        share = sum(shape.graphs for shape in shapes) // self.rows.shape[1]
+        mine = [Shape(shape.graphs // share, shape.nodes, shape.edges, shape.pairs // share) for shape in shapes]
+        return self.pool.batches(self.rows[step], mine)
