@@ -123,6 +123,7 @@ def test_padding_does_not_wait_for_a_gpu():
     drawn = draw(Playground("directed-distance", train=64), "train", "cuda")
     graphs, asked = drawn.graphs, drawn.targets.asked()
     shape, ids = Shape.of(graphs, None, asked), torch.arange(0, 64, 2, device="cuda")
+    mt.pad(graphs, ids=ids, shape=shape, asked=asked)  # the layout of a shape is made once
     torch.cuda.set_sync_debug_mode("error")
     try:
         batch = mt.pad(graphs, ids=ids, shape=shape, asked=asked)

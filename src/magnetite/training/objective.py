@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+import torch._inductor.config
 from torch import Tensor
 
 from magnetite.batching import Batch
@@ -50,6 +51,9 @@ def compiled(objective: Objective, mode: str) -> Any:
     if mode == "none":
         return objective
     torch._dynamo.config.recompile_limit = RECOMPILATIONS
+    # Sums over rows and columns in one kernel: wrong shapes in torch 2.11 (issue 178080), and in torch 2.13, too,
+    # sometimes values that were never written (issue 193061).
+    torch._inductor.config.triton.mix_order_reduction = False
     if mode != "layers":
         return torch.compile(objective)
     model = objective.model
