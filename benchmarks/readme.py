@@ -20,7 +20,7 @@ def result(name: str) -> dict[str, Any]:
 
 def rows() -> list[Row]:
     """What, against what, the figure, the command."""
-    return [*_correctness(), *_processor(), *_gpu(), *_large(), *_data(), *_code(), *_models()]
+    return [*_correctness(), *_processor(), *_gpu(), *_large(), *_data(), *_code(), *_models(), *_training()]
 
 
 def _correctness() -> list[Row]:
@@ -156,6 +156,33 @@ def _models() -> list[Row]:
             "benchmarks/models.py",
         )
     ]
+
+
+def _training() -> list[Row]:
+    step = result("benchmark-training")["sorting"]["magnetic"]
+    sorting = result("figure-sorting")
+    trained = {name: values for name, values in sorting["accuracy"].items() if None not in values}
+    seen = {cell["graphs_seen"] for cell in sorting["cells"].values()}
+    lengths = f"{sorting['lengths'][0]}–{sorting['lengths'][-1]}"
+    others = "; ".join(f"{name} {_percents(values)}" for name, values in trained.items() if name != "magnetic")
+    return [
+        (
+            "graphs/s of whole training steps, sorting networks with magnetic encodings, H200",
+            "the bare transformer on batches that stand ready",
+            f"{step['graphs_per_second']:,.0f} ({step['of_bare']:.2f}) of its speed",
+            "benchmarks/training.py",
+        ),
+        (
+            f"accuracy on sorting networks of lengths {lengths}, {min(seen):,} graphs of lengths 7–11 seen",
+            others,
+            f"magnetic {_percents(trained['magnetic'])}",
+            "magnetite reproduce figure-sorting",
+        ),
+    ]
+
+
+def _percents(shares: list[float]) -> str:
+    return " / ".join(f"{100 * share:.1f}" for share in shares) + " %"
 
 
 def table() -> str:

@@ -29,6 +29,8 @@ def line_chart(
     for number, (measure, lines) in enumerate(panels.items(), start=1):
         axes = figure.add_subplot(1, len(panels), number)
         for name, values in lines.items():
+            if all(value is None for value in values):
+                continue  # a name in the legend would look for its line
             heights = [float("nan") if value is None else value for value in values]
             axes.plot(range(len(ticks)), heights, "-o", markersize=3, label=name)
         axes.set_xticks(range(len(ticks)), ticks)
@@ -49,7 +51,7 @@ def bar_chart(path: Path, panels: Mapping[str, Mapping[str, float | None]]) -> N
     figure = Figure(figsize=(3.4 * columns, 2.8 * rows), layout="constrained")
     for number, (measure, bars) in enumerate(panels.items(), start=1):
         axes = figure.add_subplot(rows, columns, number)
-        heights = [0.0 if value is None else value for value in bars.values()]
+        heights = [float("nan") if value is None else value for value in bars.values()]
         axes.bar(range(len(bars)), heights)
         axes.set_xticks(range(len(bars)), list(bars), rotation=60, ha="right", fontsize=7)
         axes.set_title(measure, fontsize=8)
