@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from magnetite.reproduce import TRAINED, cells, claims, playground, sorting
+from magnetite.reproduce import TRAINED, best, cells, claims, playground, sorting
 from magnetite.reproduce.cells import Cell, Request, longest_trained, train_missing
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -89,6 +89,8 @@ def test_options_that_came_later_do_not_void_a_result(tmp_path):
         ("figure-playground", playground.playground_cells),
         ("figure-walks", playground.walk_cells),
         ("figure-quick", playground.quick_cells),
+        ("figure-best-sorting", best.sorting_cells),
+        ("figure-best-distance", best.distance_cells),
     ],
 )
 def test_a_figure_of_what_is_there(tmp_path, figure, made, capsys):

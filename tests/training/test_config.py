@@ -4,7 +4,7 @@ from magnetite.tasks import TASKS
 from magnetite.training.config import Config
 from magnetite.training.encodings import ENCODINGS
 from magnetite.training.models import build_model
-from magnetite.training.presets import configuration
+from magnetite.training.presets import ablations, configuration
 
 PRESETS = ("quick", "paper", "best")
 
@@ -85,3 +85,14 @@ def test_parameters_are_a_function_of_the_seed():
         return next(model.parameters()).flatten().tolist()
 
     assert first(1) == first(1) != first(2)
+
+
+@pytest.mark.parametrize(("task", "encoding"), [("sorting", "magnetic"), ("playground", "multi-q")])
+def test_every_ablation_takes_one_change_back(task, encoding):
+    best = configuration(task, encoding, "best").to_dict()
+    for name, tables in ablations(task, "best").items():
+        other = configuration(task, encoding, "best", tables).to_dict()
+        changed = [
+            (table, option) for table in best for option in best[table] if best[table][option] != other[table][option]
+        ]
+        assert len(changed) == 1, name

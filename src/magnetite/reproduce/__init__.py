@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from magnetite.reproduce import claims, examples, playground, sorting, topological
+from magnetite.reproduce import best, claims, examples, playground, sorting, topological
 from magnetite.reproduce.cells import Request
 
 FIGURES: dict[str, Callable[[Path, int], None]] = {
@@ -19,6 +19,8 @@ TRAINED: dict[str, Callable[[Request], None]] = {
     "figure-sorting": sorting.reproduce_encodings,
     "figure-q-sweep": sorting.reproduce_potentials,
     "figure-gnn": sorting.reproduce_messages,
+    "figure-best-sorting": best.reproduce_sorting,
+    "figure-best-distance": best.reproduce_distance,
     "claims": claims.reproduce,
 }
 """What is made of trainings: each trains what is missing, and takes what is there; claims only judge."""

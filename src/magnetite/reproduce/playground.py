@@ -94,7 +94,7 @@ def reproduce_playground(request: Request) -> None:
         model: [figure(results, cell_name(model, target, kind), MEASURES[target]) for target, kind in columns.values()]
         for model in (*MAIN, *APPENDIX)
     }
-    _finish(record, rows, list(columns), results, request)
+    finish(record, rows, list(columns), results, request)
 
 
 def reproduce_walks(request: Request) -> None:
@@ -109,7 +109,7 @@ def reproduce_walks(request: Request) -> None:
         for variant in WALKS
         for steps in STEPS
     }
-    _finish(record, rows, list(columns), results, request)
+    finish(record, rows, list(columns), results, request)
 
 
 def reproduce_quick(request: Request) -> None:
@@ -119,16 +119,17 @@ def reproduce_quick(request: Request) -> None:
     results = train_missing(cells, request)
     measures = ("f1", "precision", "recall", "accuracy")
     rows = {cell.encoding: [figure(results, cell.name, measure) for measure in measures] for cell in cells}
-    _finish(record, rows, list(measures), results, request)
+    finish(record, rows, list(measures), results, request)
 
 
-def _finish(
+def finish(
     record: Record,
     rows: Mapping[str, Sequence[float | None]],
     columns: Sequence[str],
     results: Mapping[str, Any],
     request: Request,
 ) -> None:
+    """Print the table, draw one panel a column, write the JSON."""
     print_table(f"{record.name}, test: {caption(results)}", "", columns, rows)
     panels = {column: {row: values[place] for row, values in rows.items()} for place, column in enumerate(columns)}
     bar_chart(request.out / record.name, panels)

@@ -55,7 +55,7 @@ def message_cells() -> list[Cell]:
 
 def reproduce_encodings(request: Request) -> None:
     """Accuracy and F1 by length for each encoding."""
-    _by_length("figure-sorting", encoding_cells(), request)
+    by_length("figure-sorting", encoding_cells(), request)
 
 
 def reproduce_potentials(request: Request) -> None:
@@ -74,10 +74,11 @@ def reproduce_potentials(request: Request) -> None:
 
 def reproduce_messages(request: Request) -> None:
     """Accuracy by length of GNNs: steps, direction, encodings."""
-    _by_length("figure-gnn", message_cells(), request)
+    by_length("figure-gnn", message_cells(), request)
 
 
-def _by_length(name: str, cells: Sequence[Cell], request: Request) -> None:
+def by_length(name: str, cells: Sequence[Cell], request: Request) -> None:
+    """Train what is missing; accuracy, F1 and AUC by length."""
     record = Record(name, request.seed)
     results = train_missing(cells, request)
     panels: dict[str, dict[str, list[float | None]]] = {}

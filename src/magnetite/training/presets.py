@@ -47,7 +47,7 @@ def preset_tables(task: str, encoding: str, preset: str) -> Tables:
     """
     presets = _read(task)
     _check("preset", preset, presets)
-    own = dict(presets[preset])
+    own = {name: table for name, table in presets[preset].items() if name != "without"}
     base, special = own.pop("base", None), own.pop("encodings", {})
     for name in special:
         _check(f"{preset}.encodings", name, ENCODINGS)
@@ -55,6 +55,17 @@ def preset_tables(task: str, encoding: str, preset: str) -> Tables:
     known = {option.name for option in fields(ENCODINGS[encoding])}  # type: ignore[arg-type]
     own["encoding"] = {name: value for name, value in own.get("encoding", {}).items() if name in known}
     return merge(merge(tables, own), special.get(encoding, {}))
+
+
+def ablations(task: str, preset: str) -> dict[str, Tables]:
+    """By name, the tables that take one of a preset's changes back, to see what it is worth.
+
+    >>> ablations("sorting", "best")["places"]
+    {'model': {'places': 0}}
+    """
+    presets = _read(task)
+    _check("preset", preset, presets)
+    return presets[preset].get("without", {})
 
 
 def merge(first: Mapping[str, Mapping[str, Any]], second: Mapping[str, Mapping[str, Any]]) -> Tables:
