@@ -180,6 +180,13 @@ def test_encodings_without_a_place_are_refused():
         mt.pad(GRAPHS, walks=walks)
 
 
+def test_graphs_can_be_counted_from_the_end():
+    graphs = mt.Digraphs.from_edges([torch.tensor([[0, 1], [1, 2]]), torch.tensor([[0], [1]])])
+    assert mt.pad(graphs, ids=torch.tensor([-1, -2, 0])).sizes.tolist() == [2, 3, 3]
+    with pytest.raises(IndexError):
+        mt.pad(graphs, ids=torch.tensor([2]))
+
+
 @given(digraphs(min_graphs=2, max_nodes=8), st.integers(1, 3))
 def test_batches_of_several_shapes_are_what_each_would_be_alone(graphs, first):
     numbered = with_features(graphs)

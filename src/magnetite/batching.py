@@ -118,6 +118,7 @@ def pad(
         asked = None if asked is None else asked.to(device)
     if ids is None:
         ids = torch.arange(len(graphs), device=graphs.device)
+    ids = torch.where(ids < 0, ids + len(graphs), ids)  # counted from the end, as everywhere
     return pad_several(graphs, ids, [shape or Shape.of(graphs, ids, asked)], parts, asked)[0]
 
 

@@ -72,7 +72,7 @@ class Layout:
     room: Int[Tensor, "graphs 2"]
 
     @staticmethod
-    @functools.lru_cache(maxsize=64)
+    @functools.lru_cache(maxsize=16)
     def of(shapes: tuple[Shape, ...], device: torch.device) -> "Layout":
         """The layout of such batches, made once."""
         counts = np.array([shape.graphs for shape in shapes])

@@ -42,7 +42,7 @@ def test_a_cell_is_trained_once(tmp_path, monkeypatch, capsys):
     some = [Cell("first", "sorting", "none", TINY, "quick"), Cell("second", "sorting", "sinusoidal", TINY, "quick")]
     found = train_missing(some[:1], request)
     assert found["first"]["result"]["graphs_seen"] == 40
-    assert [path.name for path in request.cells.iterdir()] == [some[0].path(request).name]
+    assert [path.name for path in request.cells.glob("*.json")] == [some[0].path(request).name]
     monkeypatch.setattr(cells.session, "train", lambda *_: pytest.fail("it was there already"))
     assert train_missing(some[:1], request) == found
     capsys.readouterr()
@@ -52,7 +52,7 @@ def test_a_cell_that_another_process_trains_is_left_to_it(tmp_path, monkeypatch,
     request = Request(tmp_path / "results", runs=tmp_path / "runs", device="cpu")
     cell = Cell("first", "sorting", "none", TINY, "quick")
     monkeypatch.setattr(cells.session, "train", lambda *_: pytest.fail("it is being trained already"))
-    with cells._claimed(cell, request):
+    with cells._lock(cell, request):
         assert train_missing([cell], request) == {}
     assert "another process is at it" in capsys.readouterr().err
 

@@ -49,7 +49,7 @@ class SVD:
 Vectors = Float[Tensor, "b n kept"]
 
 NOTHING = 1e-12
-"""Squares of singular values below this, relative to the largest (if that is above 1), are rounding errors of 0."""
+"""Squares of singular values below this, relative to the largest, are rounding errors of 0."""
 
 
 def singular_pairs(adjacency: Float[Tensor, "b n n"], rank: int) -> Float[Tensor, "b n 2 kept"]:
@@ -71,7 +71,10 @@ def by_symmetric_problems(adjacency: Float[Tensor, "b n n"], rank: int) -> tuple
 
     What squaring costs in precision is lost on the smallest singular values, which `√S` makes vanish.
     """
+    largest = adjacency.abs().amax((1, 2), keepdim=True)
+    adjacency = adjacency / torch.where(largest > 0, largest, 1)  # errors are judged against matrices of size 1
     squares, left = lowest_eigenpairs(-(adjacency @ adjacency.mT), rank)
     squares = -squares[:, None]
-    scale = torch.where(squares > NOTHING * squares.amax(-1, keepdim=True).clamp(min=1), squares, 0).pow(1 / 4)
-    return left * scale, adjacency.mT @ left / torch.where(scale > 0, scale, torch.inf)
+    scale = torch.where(squares > NOTHING * squares.amax(-1, keepdim=True), squares, 0).pow(1 / 4)
+    size = largest.sqrt()
+    return left * scale * size, adjacency.mT @ left / torch.where(scale > 0, scale, torch.inf) * size

@@ -10,7 +10,7 @@ from magnetite.nn.module import Module, describe, rebuild
 from magnetite.storage import DamagedFile, read_tensors, write_json, write_tensors
 from magnetite.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever an older checkpoint would no longer load."""
 
 

@@ -23,7 +23,7 @@ class Embedding(Module):
         raise NotImplementedError
 
     def several(self, batches: Sequence[Batch]) -> Float[Tensor, "rows d"]:
-        """One vector a slot of batches of several shapes, as rows."""
+        """One vector a slot of batches of several shapes, as rows: what models call; by default, `forward` of each."""
         return as_rows([self(batch) for batch in batches])
 
 

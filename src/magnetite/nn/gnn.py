@@ -10,7 +10,7 @@ from magnetite.batching import Batch
 from magnetite.nn.edges import EdgeEmbedding, gathered
 from magnetite.nn.embeddings import Embedding
 from magnetite.nn.heads import Head
-from magnetite.nn.layers import activation_named
+from magnetite.nn.layers import Norm, activation_named
 from magnetite.nn.maglapnet import SignNet
 from magnetite.nn.model import GraphModel, Part
 from magnetite.nn.module import Module, unused
@@ -79,7 +79,7 @@ class LocalNetwork(torch.nn.Module):
     def __init__(self, steps: Sequence[torch.nn.Module], widths: Sequence[int], outputs: int, norm: bool):
         super().__init__()
         self.steps = torch.nn.ModuleList(steps)
-        self.norm = torch.nn.LayerNorm(sum(widths)) if norm else torch.nn.Identity()
+        self.norm = Norm(sum(widths)) if norm else torch.nn.Identity()
         self.out = torch.nn.Linear(sum(widths), outputs)
 
     def forward(self, states: Tensor, edges: Messages | None, batch: Batch) -> Tensor:

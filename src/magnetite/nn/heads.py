@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from magnetite.batching import Batch, PaddedPairs
-from magnetite.nn.layers import activation_named, masked_sum
+from magnetite.nn.layers import Norm, activation_named, masked_sum
 from magnetite.nn.module import Module
 from magnetite.nn.positions import Positions
 from magnetite.nn.rows import as_rows, joined, per_slot, slots
@@ -61,7 +61,7 @@ class Head(Module):
     def several(
         self, states: Sequence[Tensor], batches: Sequence[Batch], positions: Sequence[Positions]
     ) -> list[Tensor]:
-        """The answers for batches of several shapes."""
+        """The answers for batches of several shapes: what models call; by default, `forward` of each."""
         return [self(*each) for each in zip(states, batches, positions, strict=True)]
 
 
@@ -162,7 +162,7 @@ class PairHead(Head):
         self.ends = torch.nn.Linear(width, 2 * hidden)
         self.whole = torch.nn.Linear(width + 1, hidden, bias=False)
         self.between = torch.nn.Linear(self.pair_channels, hidden, bias=False) if self.pair_channels else None
-        self.first_norm, self.second_norm = torch.nn.LayerNorm(hidden), torch.nn.LayerNorm(hidden)
+        self.first_norm, self.second_norm = Norm(hidden), Norm(hidden)
         self.second = torch.nn.Linear(hidden, hidden)
         self.last = torch.nn.Linear(hidden, self.outputs)
 

@@ -20,6 +20,18 @@ def activation_named(name: str) -> torch.nn.Module:
     return ACTIVATIONS[name]()
 
 
+class Norm(torch.nn.LayerNorm):
+    """LayerNorm in single precision, whatever comes in: half precision adds up thousands of slopes to a wrong sum.
+
+    >>> Norm(4)(torch.ones(2, 4, dtype=torch.bfloat16)).dtype
+    torch.float32
+    """
+
+    def forward(self, input: Float[Tensor, "*rows d"]) -> Float[Tensor, "*rows d"]:
+        """The normalised rows."""
+        return super().forward(input.float())
+
+
 def filled(sizes: Int[Tensor, " b"], slots: int) -> Bool[Tensor, "b slots"]:
     """Which of the slots hold a node of their graph.
 

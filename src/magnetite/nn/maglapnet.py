@@ -11,7 +11,7 @@ from magnetite.batching import Batch, PaddedEigenpairs
 from magnetite.encodings import Laplacian, MagneticLaplacian
 from magnetite.nn.eigen_attention import Weights, eigen_attention
 from magnetite.nn.eigenpairs import eigenpairs_of, part_count, potential_count
-from magnetite.nn.layers import activation_named, aligned_linear, full_precision
+from magnetite.nn.layers import Norm, activation_named, aligned_linear, full_precision
 from magnetite.nn.module import Module, unused
 from magnetite.nn.positions import PositionEncoder, Positions
 from magnetite.nn.rows import as_rows, per_slot, slots
@@ -57,7 +57,7 @@ class MagLapNet(PositionEncoder):
         self.project = torch.nn.Linear(parts, channels) if sign is None else sign
         if sign is not None:
             unused(sign).setup(parts, channels)
-        self.norm = torch.nn.LayerNorm(channels + 1)
+        self.norm = Norm(channels + 1)
         self.attend = EigenAttention(channels + 1, heads, channels // heads) if attention else None
         self.activation, self.dropout = activation_named(activation), torch.nn.Dropout(dropout)
         self.out = torch.nn.Linear(tokens * (channels + 1), width)

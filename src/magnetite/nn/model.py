@@ -21,11 +21,15 @@ from magnetite.nn.rows import as_rows, slots
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A batch on its way through a model: the states of its nodes, and what is known of their positions."""
+    """A batch on its way through a model: the states of its nodes, and what is known of their positions.
+
+    A model with attention keeps beside them what it adds to its logits: one tensor a layer, or one for all.
+    """
 
     states: Float[Tensor, "b n d"]
     batch: Batch
     positions: Positions
+    biases: tuple[Float[Tensor, "b h n n"], ...] = ()
 
 
 class GraphModel(Module):

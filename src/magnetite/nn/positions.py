@@ -42,7 +42,7 @@ class PositionEncoder(Module):
         raise NotImplementedError
 
     def several(self, batches: Sequence[Batch]) -> list[Positions]:
-        """The positions of the nodes of batches of several shapes."""
+        """The positions of the nodes of batches of several shapes: what models call; by default, `forward` of each."""
         return [self(batch) for batch in batches]
 
     def encodings(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from torch import Tensor
 from magnetite.batching import Batch
 from magnetite.nn.embeddings import Embedding
 from magnetite.nn.heads import Head
-from magnetite.nn.layers import activation_named
+from magnetite.nn.layers import Norm, activation_named
 from magnetite.nn.model import GraphModel, Part
 from magnetite.nn.module import Module, remade
 from magnetite.nn.positions import PositionEncoder, Positions
@@ -90,7 +90,7 @@ class Block(Module):
             activation_named(activation),
             torch.nn.Linear(expansion * width, width),
         )
-        self.norms = torch.nn.ModuleList([torch.nn.LayerNorm(width), torch.nn.LayerNorm(width)])
+        self.norms = torch.nn.ModuleList([Norm(width), Norm(width)])
         self.dropout = torch.nn.Dropout(dropout)
 
     def forward(
@@ -159,7 +159,7 @@ class DigraphTransformer(GraphModel):
             Block(width, heads, expansion, local=remade(local), **options) for _ in range(layers)
         )
         self.cls = torch.nn.Parameter(torch.randn(width) * 0.02) if head.needs_cls else None
-        self.final = torch.nn.LayerNorm(width) if norm == "pre" else torch.nn.Identity()
+        self.final = Norm(width) if norm == "pre" else torch.nn.Identity()
 
     def embed(self, batches: Sequence[Batch]) -> list[Part]:
         """Nodes with their positions, and biases of attention that close empty slots.
@@ -172,22 +172,24 @@ class DigraphTransformer(GraphModel):
             ends = [_last(mask) for mask in keys]
             rows = torch.where(as_rows(ends)[:, None], self.cls.to(rows), rows)
             keys = [mask | end for mask, end in zip(keys, ends, strict=True)]
-        biased = [self._biased(part.positions, mask, rows) for part, mask in zip(parts, keys, strict=True)]
-        return [Part(*part) for part in zip(slots(rows, batches), batches, biased, strict=True)]
+        positions = [part.positions for part in parts]
+        biases = [self._biases(one, mask, rows) for one, mask in zip(positions, keys, strict=True)]
+        return [Part(*part) for part in zip(slots(rows, batches), batches, positions, biases, strict=True)]
 
     def body(self, parts: Sequence[Part]) -> list[Float[Tensor, "_ _ d"]]:
         """All blocks."""
         batches, rows = [part.batch for part in parts], as_rows([part.states for part in parts])
         for layer, block in enumerate(self.blocks):
-            rows = block(rows, batches, [part.positions.biases[layer % len(part.positions.biases)] for part in parts])
+            rows = block(rows, batches, [part.biases[layer % len(part.biases)] for part in parts])
         return slots(self.final(rows), batches)
 
-    def _biased(self, positions: Positions, keys: Bool[Tensor, "b n"], rows: Float[Tensor, "rows d"]) -> Positions:
+    def _biases(
+        self, positions: Positions, keys: Bool[Tensor, "b n"], rows: Float[Tensor, "rows d"]
+    ) -> tuple[Float[Tensor, "b h n n"], ...]:
         self._check_biases(positions)
         kind = rows.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else rows.dtype
-        biases = tuple(attention_bias(keys, bias, dtype) for bias in positions.biases or (None,))
-        return Positions(None, biases, positions.pairs)
+        return tuple(attention_bias(keys, bias, dtype) for bias in positions.biases or (None,))
 
     def _check_biases(self, positions: Positions) -> None:
         wanted, heads = (1, len(self.blocks)), self.arguments["heads"]

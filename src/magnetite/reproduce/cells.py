@@ -84,13 +84,18 @@ def train_missing(cells: Sequence[Cell], request: Request) -> dict[str, dict[str
         if cell.kept(request) is not None:
             continue
         share = f"{number}/{len(chosen)} {cell.name}, {request.budget * cell.share:g} of the training"
+        lock = _lock(cell, request)
         try:
-            with _claimed(cell, request):
-                if cell.kept(request) is None:  # another process may just have finished it
-                    console.print(share)
-                    _train(cell, request)
+            lock.acquire()
         except Timeout:
             console.print(f"{share}: another process is at it")
+            continue
+        try:
+            if cell.kept(request) is None:  # another process may just have finished it
+                console.print(share)
+                _train(cell, request)
+        finally:
+            lock.release()
     return {cell.name: content for cell in cells if (content := cell.kept(request)) is not None}
 
 
@@ -131,10 +136,10 @@ def provenance(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _claimed(cell: Cell, request: Request) -> FileLock:
-    """A lock that one process can have, and loses when it dies; others do not wait for it."""
-    request.runs.mkdir(parents=True, exist_ok=True)
-    return FileLock(request.runs / f".{cell.path(request).stem}.lock", timeout=0)
+def _lock(cell: Cell, request: Request) -> FileLock:
+    """A lock beside the result, that one process can have, and loses when it dies; others do not wait for it."""
+    request.cells.mkdir(parents=True, exist_ok=True)
+    return FileLock(request.cells / f".{cell.path(request).stem}.lock", timeout=0)
 
 
 def _train(cell: Cell, request: Request) -> None:

@@ -15,6 +15,7 @@ from torch import Tensor
 from magnetite.batching import Batch
 from magnetite.buckets import portions, shapes_for
 from magnetite.nn import checkpoint
+from magnetite.slots import Layout
 from magnetite.training.capture import Captured
 from magnetite.training.checkpoints import Checkpoints, Position
 from magnetite.training.config import Config
@@ -72,6 +73,8 @@ class Trainer:
         if not self.position.shapes:
             self.position.shapes = self.data.shapes(epochs=-(-self.total // self.data.steps))
         alone = self.fabric.device.type == "cuda" and self.share.processes == 1
+        # A captured step reads the layout of its shapes: it must not be forgotten.
+        self.layout = Layout.of(self.position.shapes, self.fabric.device)
         work = self._update_from_pool if self.data.resident else self.update_by
         self.update: Callable[..., None] = Captured(work) if alone and config.run.capture else work
 
@@ -194,6 +197,8 @@ class Trainer:
             self.save()
 
     def _validate(self) -> None:
+        if self.position.step != self.logged_step:
+            self._tell()  # whose time would be lost
         task, position, start = self.config.task, self.position, time.perf_counter()
         figures = self.evaluate(self.valid)
         self.log.write("valid", position.step, figures)

@@ -33,6 +33,11 @@ class ModelChoice:
     places: int = 0
     borders: int = 0
 
+    def __post_init__(self) -> None:
+        for name in ("places", "borders"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name}={getattr(self, name)} is negative: give 0 to leave it out")
+
     @property
     def room(self) -> Room:
         """What a position encoder has to fit; without attention there is nothing to be biased."""

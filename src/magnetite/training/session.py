@@ -160,7 +160,7 @@ def accelerator_named(device: str) -> str:
 
 
 def compile_mode(accelerator: str, wanted: bool | None = None) -> str:
-    """How a model is compiled: layer by layer on a GPU, not at all elsewhere, unless told otherwise."""
+    """How a model is compiled: in layers on a GPU, not at all elsewhere, unless told otherwise."""
     return "layers" if (accelerator == "cuda" if wanted is None else wanted) else "none"
 
 
