@@ -32,7 +32,7 @@ def test_singular_pairs_are_flipped_together_in_training_only():
 def test_sinusoids_are_added_as_they_are():
     graphs = generic_digraphs(0)
     sinusoids = mt.Sinusoidal(width=WIDTH)(graphs)
-    batch = mt.pad(graphs, sinusoidal=sinusoids)
+    batch = mt.pad(graphs)
     torch.testing.assert_close(nn.SinusoidalEncoder(WIDTH)(batch).nodes[batch.mask], sinusoids.values, rtol=0, atol=0)
 
 

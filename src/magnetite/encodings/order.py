@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from magnetite.encodings.results import NodeEncoding
 from magnetite.graphs import Digraphs
@@ -27,11 +29,14 @@ class Sinusoidal:
 
     def __call__(self, graphs: Digraphs) -> NodeEncoding:
         """Encode every graph."""
-        place = torch.arange(graphs.num_nodes, device=graphs.device) - graphs.node_ptr[graphs.node_graph]
-        exponent = torch.arange(0, self.width, 2, device=graphs.device, dtype=torch.float64) / self.width
-        angle = place[:, None] / self.base**exponent
-        values = torch.stack([angle.cos(), angle.sin()], dim=-1).flatten(1).float()
-        return NodeEncoding(node_ptr=graphs.node_ptr, values=values)
+        numbers = torch.arange(graphs.num_nodes, device=graphs.device) - graphs.node_ptr[graphs.node_graph]
+        return NodeEncoding(node_ptr=graphs.node_ptr, values=self.of_numbers(numbers))
+
+    def of_numbers(self, numbers: Int[Tensor, " n"]) -> Float[Tensor, "n d"]:
+        """The rows of nodes with these numbers."""
+        exponent = torch.arange(0, self.width, 2, device=numbers.device, dtype=torch.float64) / self.width
+        angle = numbers[:, None] / self.base**exponent
+        return torch.stack([angle.cos(), angle.sin()], dim=-1).flatten(1).float()
 
 
 @dataclass(frozen=True)

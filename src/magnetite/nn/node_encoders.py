@@ -1,5 +1,7 @@
 """Encoders of encodings that are one row a node already: singular vectors, sinusoids and depths."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -33,21 +35,25 @@ class SVDEncoder(PositionEncoder):
 
 
 class SinusoidalEncoder(PositionEncoder):
-    """Cosines and sines of the node's number, as they are.
+    """Cosines and sines of the node's number, as they are. That is the number of its slot: batches need hold nothing.
 
     >>> import magnetite as mt
-    >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
-    >>> SinusoidalEncoder(width=32)(mt.pad(graphs, sinusoidal=mt.Sinusoidal(width=32)(graphs))).nodes.shape
+    >>> SinusoidalEncoder(width=32)(mt.pad(mt.Digraphs.from_edges([[0, 1], [1, 2]]))).nodes.shape
     torch.Size([1, 8, 32])
     """
 
-    def __init__(self, width: int, of: str = "sinusoidal"):
+    def __init__(self, width: int):
         super().__init__()
-        self.of, self.encoding = of, Sinusoidal(width=width)
+        self.encoding = Sinusoidal(width=width)
+
+    def encodings(self) -> dict[str, Any]:
+        """None: it needs no graph."""
+        return {}
 
     def forward(self, batch: Batch) -> Positions:
         """The sinusoids."""
-        return Positions(nodes=node_rows(batch, self, self.encoding.width))
+        rows = self.encoding.of_numbers(torch.arange(batch.mask.shape[1], device=batch.device))
+        return Positions(nodes=rows.expand(len(batch), -1, -1))
 
 
 class DepthEncoder(PositionEncoder):

@@ -55,7 +55,7 @@ class Combined(PositionEncoder):
 
     >>> from magnetite.nn import DepthEncoder, SinusoidalEncoder
     >>> Combined([DepthEncoder(width=8), SinusoidalEncoder(width=8)]).encodings()
-    {'depth': Depth(cap=20), 'sinusoidal': Sinusoidal(width=8, base=10000.0)}
+    {'depth': Depth(cap=20)}
     """
 
     def __init__(self, parts: Sequence[PositionEncoder]):

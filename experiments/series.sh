@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Trains cells of figures in several processes that share a machine:
+#
+#   experiments/series.sh FOLDER PROCESSES figure-sorting:sorting-walks figure-playground …
+#
+# Each process does all of the figures in this order, and leaves cells alone that another is training. Results go to
+# FOLDER/results, what was printed to FOLDER/*.log. A series that was stopped goes on where it stood.
+set -u
+folder=$1 processes=$2
+shift 2
+mkdir -p "$folder"
+work() {
+    for item in "$@"; do
+        figure=${item%%:*} only=${item#"${item%%:*}"}
+        python3 -m magnetite reproduce "$figure" --only "${only#:}" --out "$folder/results" --runs "$folder/runs"
+    done
+}
+for process in $(seq "$processes"); do
+    work "$@" > "$folder/process-$process.log" 2>&1 &
+done
+wait
+ls "$folder/results/cells"
