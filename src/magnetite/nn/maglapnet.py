@@ -75,8 +75,8 @@ class MagLapNet(PositionEncoder):
             mask = per_slot([part.mask.flatten(1) for part in pairs], batches)
             tokens = self.norm(torch.cat([states, levels[..., None]], dim=-1))
             if self.attend is not None:
-                filled = as_rows([batch.mask for batch in batches]).long()
-                tokens = self.attend(tokens[:, None], mask, filled)[:, 0]
+                sizes = as_rows([batch.mask for batch in batches]).long()  # each row a graph of one node, or of none
+                tokens = self.attend(tokens[:, None], mask, sizes)[:, 0]
             tokens = (tokens * mask[..., None]).flatten(1)
         nodes = self.activation(aligned_linear(self.out, self.dropout(tokens)))
         return [Positions(nodes=part) for part in slots(nodes, batches)]

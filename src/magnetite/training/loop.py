@@ -85,9 +85,9 @@ class Trainer:
         self.every = max(1, round(self.config.run.evaluate_every * self.data.steps))
         main = self.fabric.is_global_zero
         self.log = RunLog(self.folder, self.position.step, enabled=main)
-        with Display(self.total, self.position.step, enabled=main) as self.display, interruptions() as asked:
+        with Display(self.total, self.position.step, enabled=main) as self.display, interruptions() as stop:
             try:
-                self._train(asked)
+                self._train(stop)
             finally:
                 self.log.close()
         self.fabric.barrier()
@@ -115,20 +115,20 @@ class Trainer:
         figures = {**metric.compute(), "loss": float(self._sum(total)) / data.weight}
         return {name: value for name, value in figures.items() if not math.isnan(value)}  # JSON knows no such number
 
-    def _train(self, asked: threading.Event) -> None:
+    def _train(self, stop: threading.Event) -> None:
         blocks = self.data.blocks(self.position.step)
         while not self._finished():
             block = next(blocks)
             if self.logged_step is None:  # drawing and encoding the first block is no training
                 self.saved, self.logged, self.logged_step = *[time.perf_counter()] * 2, self.position.step
-            self._block(block, asked)
+            self._block(block, stop)
         self.save()
 
     def _finished(self) -> bool:
         patience = self.config.run.patience
         return self.position.step >= self.total or bool(patience and self.position.worse >= patience)
 
-    def _block(self, block: Block, asked: threading.Event) -> None:
+    def _block(self, block: Block, stop: threading.Event) -> None:
         self.position.shapes = shapes_for(self.position.shapes, block.most)
         for step in range(len(block)):
             self.step(block, step)
@@ -137,7 +137,7 @@ class Trainer:
                 self._tell()
             if self.position.step % self.every == 0 or self.position.step == self.total:
                 self._validate()
-            if asked.is_set():
+            if stop.is_set():
                 self.save()
                 self.display.line(f"stopped at step {self.position.step:,} and saved: go on with --resume")
                 raise Interrupted
