@@ -52,3 +52,18 @@ def test_other_encodings_are_refused():
         nn.WalkEncoder(WIDTH)(mt.pad(graphs, WALKS(graphs)))
     with pytest.raises(ValueError, match="is PaddedEigenpairs, this encoder takes"):
         nn.WalkEncoder(WIDTH, of="eigenpairs")(mt.pad(graphs, mt.MagneticLaplacian(k=2)(graphs)))
+
+
+def test_biases_alone_cannot_tell_equal_nodes_apart():
+    graphs = generic_digraphs(0)
+
+    def spread(position: list) -> float:
+        torch.manual_seed(0)
+        model = nn.DigraphTransformer(WIDTH, 2, nn.NodeHead(3), position).eval()
+        batch = model.prepare(graphs)
+        answers = model(batch).detach()
+        return max(float((rows[real] - rows[0]).abs().max()) for rows, real in zip(answers, batch.mask, strict=True))
+
+    biases, nodes = (lambda: nn.RelativeWalkEncoder(heads=4, layers=2)), (lambda: nn.WalkEncoder(WIDTH))
+    assert spread([biases()]) < 1e-5
+    assert spread([nodes(), biases()]) > 1e-2

@@ -15,13 +15,28 @@ from magnetite.training.objective import Objective, Sealed, compiled
 from magnetite.training.pools import Pool
 from magnetite.training.presets import configuration
 
-PLAIN = ["model.dropout=0.0", "model.width=64", "model.layers=2"]
+SMALL = ["model.width=64", "model.layers=2"]
 CASES = {
-    "sorting, magnetic": ("sorting", "magnetic", ["encoding.dropout=0.0", "encoding.k=8"]),
-    "sorting, walks": ("sorting", "walks", []),
-    "distances, magnetic": ("playground", "magnetic", ["encoding.dropout=0.0", "encoding.k=8"]),
-    "distances in DAGs, walks": ("playground", "walks", ["task.acyclic=true"]),
+    "sorting, magnetic": ("sorting", "magnetic", [*SMALL, "encoding.k=8"]),
+    "sorting, walks": ("sorting", "walks", SMALL),
+    "sorting, both, local": (
+        "sorting",
+        "magnetic+walks",
+        [*SMALL, "encoding.k=8", "encoding.scaling=parts", "model.local=1", "model.length_scaled=true"],
+    ),
+    "distances, magnetic": ("playground", "magnetic", [*SMALL, "encoding.k=8"]),
+    "distances in DAGs, walks": ("playground", "walks", [*SMALL, "task.acyclic=true"]),
+    "distances, relative walks": ("playground", "relative-walks", SMALL),
+    "distances, multi-q": (
+        "playground",
+        "multi-q",
+        [*SMALL, "encoding.k=8", "encoding.bias=true", "encoding.pairs=true"],
+    ),
+    "distances, SVD": ("playground", "svd", [*SMALL, "encoding.k=8"]),
+    "distances, GNN": ("playground", "none", ["model.name=gnn", "model.width=64"]),
+    "distances, MagNet": ("playground", "none", ["model.name=magnet", "model.width=64"]),
 }
+"""Task, encoding and changes of the paper's preset; signs and dropout are not drawn, as in an evaluation."""
 
 
 def slopes(objective, batches) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
@@ -29,16 +44,18 @@ def slopes(objective, batches) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     objective.zero_grad()
     loss, _ = objective(Sealed(batches))
     loss.backward()
-    return loss.detach(), {name: parameter.grad.clone() for name, parameter in objective.named_parameters()}
+    slopes = {name: parameter.grad for name, parameter in objective.named_parameters()}
+    return loss.detach(), {name: slope.clone() for name, slope in slopes.items() if slope is not None}
 
 
 def difference(name: str, device: str, graphs: int) -> float:
     """The largest difference of loss and gradients, relative to the largest entry of each."""
     task, encoding, changes = CASES[name]
-    config = configuration(task, encoding, "paper", overrides=[*PLAIN, *changes, f"task.train={graphs}"])
+    config = configuration(task, encoding, "paper", overrides=[*changes, f"task.train={graphs}"])
     model = build_model(config.task, config.encoding, config.model, seed=0)
-    objective = Objective(model, config.task).to(device)
-    pool = Pool.encode(draw(config.task, "train", device), model.position.encodings())
+    objective = Objective(model, config.task).to(device).eval()
+    encodings = {} if model.position is None else model.position.encodings()
+    pool = Pool.encode(draw(config.task, "train", device), encodings)
     ids = pool.graphs.sizes.argsort()[:graphs]
     shapes = [Shape.of(pool.graphs, part, pool.asked) for part in ids.split(graphs // 2)]
     batches = pool.batches(ids, shapes)
@@ -51,4 +68,5 @@ def difference(name: str, device: str, graphs: int) -> float:
 
 if __name__ == "__main__":
     chosen, count = sys.argv[1], int(sys.argv[2])
-    print(json.dumps({name: difference(name, chosen, count) for name in CASES}))  # noqa: T201
+    names = sys.argv[3:] or list(CASES)
+    print(json.dumps({name: difference(name, chosen, count) for name in names}))  # noqa: T201

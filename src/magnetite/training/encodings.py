@@ -110,11 +110,17 @@ class Walks(EncodingChoice):
 
 @dataclass(frozen=True)
 class RelativeWalks(Walks):
-    """Random walks added to the logits of attention."""
+    """Random walks added to the logits of attention; with `nodes`, summed to one vector a node as well.
+
+    Nodes without features need both: attention mixes what is equal to what is equal, whatever its weights.
+    """
+
+    nodes: bool = True
 
     def encoder(self, room: Room) -> PositionEncoder:
-        """The encoder of biases."""
-        return nn.RelativeWalkEncoder(room.heads, room.layers, self.encoding())
+        """The encoder of biases, beside that of nodes."""
+        biases = nn.RelativeWalkEncoder(room.heads, room.layers, self.encoding())
+        return nn.Combined([super().encoder(room), biases]) if self.nodes else biases
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,8 @@ def compiled(objective: Objective, mode: str) -> Any:
     torch._dynamo.config.recompile_limit = RECOMPILATIONS
     # Sums over rows and columns in one kernel: wrong shapes in torch 2.11 (issue 178080), and in torch 2.13, too,
     # sometimes values that were never written (issue 193061).
-    torch._inductor.config.triton.mix_order_reduction = False
+    if hasattr(torch._inductor.config.triton, "mix_order_reduction"):
+        torch._inductor.config.triton.mix_order_reduction = False
     if mode != "layers":
         return torch.compile(objective)
     model = objective.model
