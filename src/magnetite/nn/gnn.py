@@ -15,6 +15,7 @@ from magnetite.nn.maglapnet import SignNet
 from magnetite.nn.model import GraphModel, Part
 from magnetite.nn.module import Module, unused
 from magnetite.nn.positions import PositionEncoder
+from magnetite.nn.rows import as_rows, slots, united
 
 Rows = Float[Tensor, "r *middle d"]
 NewRows = Float[Tensor, "r *middle inner"]
@@ -199,7 +200,8 @@ class DigraphGNN(GraphModel):
     def body(self, parts: Sequence[Part]) -> list[Float[Tensor, "_ _ d"]]:
         """The local network."""
         no_biases(parts)
-        return [self.local(part.states, part.batch) for part in parts]
+        batches, rows = [part.batch for part in parts], as_rows([part.states for part in parts])
+        return slots(self.local(rows[None], united(batches))[0], batches)
 
 
 def no_biases(parts: Sequence[Part]) -> None:

@@ -1,7 +1,6 @@
 """Heads: what is asked about a graph, its nodes, its pairs of nodes, or its name."""
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 
 import torch
 from jaxtyping import Float, Int
@@ -11,7 +10,7 @@ from magnetite.batching import Batch, PaddedPairs
 from magnetite.nn.layers import Norm, activation_named, masked_sum
 from magnetite.nn.module import Module
 from magnetite.nn.positions import Positions
-from magnetite.nn.rows import as_rows, joined, per_slot, slots
+from magnetite.nn.rows import as_rows, first_rows, joined, per_slot, slots
 
 States = Float[Tensor, "b n d"]
 
@@ -184,8 +183,8 @@ class PairHead(Head):
         for part in positions:
             self._check_pairs(part)
         source, target = self._ends(states, batches)
-        firsts = accumulate((batch.mask.numel() for batch in batches[:-1]), initial=0)
-        moved = [(pairs.source + first, pairs.target + first) for pairs, first in zip(asked, firsts, strict=True)]
+        each = zip(asked, first_rows(batches), strict=True)
+        moved = [(pairs.source + first, pairs.target + first) for pairs, first in each]
         pairs = _chosen(source, [ends[0] for ends in moved]) + _chosen(target, [ends[1] for ends in moved])
         between = [
             _pair_rows(part.pairs, one) for part, one in zip(positions, asked, strict=True) if part.pairs is not None

@@ -14,7 +14,7 @@ from magnetite.nn.layers import Norm, activation_named
 from magnetite.nn.model import GraphModel, Part
 from magnetite.nn.module import Module, remade
 from magnetite.nn.positions import PositionEncoder, Positions
-from magnetite.nn.rows import as_rows, joined, slots
+from magnetite.nn.rows import as_rows, joined, slots, united
 
 TYPICAL_SIZE = 64
 """Nodes of a graph whose attention is not scaled by its length."""
@@ -107,19 +107,12 @@ class Block(Module):
     def _attend(
         self, states: Float[Tensor, "rows d"], batches: Sequence[Batch], biases: Sequence[Tensor]
     ) -> Float[Tensor, "rows d"]:
-        structure = states if self.local is None else self._neighbourhoods(states, batches, self.local)
+        structure = states if self.local is None else self.local(states[None], united(batches))[0]
         mixed = self.dropout(self.attention(states, structure, batches, biases))
         if not self.degree_scaled:
             return mixed
         degrees = joined([batch.degrees().flatten() for batch in batches])
         return mixed * (degrees + 1).rsqrt()[:, None].to(mixed)
-
-    @staticmethod
-    def _neighbourhoods(
-        states: Float[Tensor, "rows d"], batches: Sequence[Batch], local: Module
-    ) -> Float[Tensor, "rows d"]:
-        each = zip(slots(states, batches), batches, strict=True)
-        return joined([local(part, batch).flatten(0, 1) for part, batch in each])
 
 
 class DigraphTransformer(GraphModel):
