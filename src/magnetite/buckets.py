@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Int
 
 from magnetite.batching import MULTIPLE, Batch, Shape
+from magnetite.slots import rounded
 
 Counts = Int[np.ndarray, " graphs"]
 Rows = Int[np.ndarray, "steps batch"]
@@ -64,8 +65,8 @@ class Profile:
         """The shape for the places from `begin` to `end` of any row; every process has an equal part of its pairs."""
         processes = self.processes
         most = int(self.pairs[:, begin // processes : end // processes].sum(1).max())
-        shape = shape_of(end - begin, self.nodes[begin:end].max(), self.edges[begin:end].max())
-        return replace(shape, pairs=processes * _rounded(most, PAIRS))
+        shape = Shape.holding(end - begin, self.nodes[begin:end].max(), self.edges[begin:end].max())
+        return replace(shape, pairs=processes * rounded(most, PAIRS))
 
 
 def epoch_order(count: int, seed: int, epoch: int) -> Int[np.ndarray, " count"]:
@@ -120,7 +121,7 @@ def chunk_shapes(most: Profile, tokens: int) -> tuple[Shape, ...]:
     places = [*range(0, batch, unit), batch]
     cheapest: list[tuple[float, int]] = [(0.0, 0)]  # cost of the rows up to a place, and where their last chunk begins
     for end in range(1, len(places)):
-        nodes = _rounded(most.nodes[: places[end]].max() + 1)
+        nodes = rounded(most.nodes[: places[end]].max() + 1)
         choices = []
         for begin in range(end):
             slots = (places[end] - places[begin]) * nodes
@@ -184,23 +185,10 @@ def evaluation_batches(sizes: Sizes, tokens: int, shapes: int = 4) -> list[Evalu
     order = np.argsort(sizes.nodes, kind="stable")
     batches = []
     for part in np.array_split(order, min(shapes, order.size)):
-        shape = shape_of(part.size, sizes.nodes[part].max(), sizes.edges[part].max())
+        shape = Shape.holding(part.size, sizes.nodes[part].max(), sizes.edges[part].max())
         graphs = min(part.size, max(1, tokens // shape.nodes))
         chosen = [part[start : start + graphs] for start in range(0, part.size, graphs)]
         pairs = max(int(sizes.pairs[ids].sum()) for ids in chosen)
         fixed = Shape(graphs, shape.nodes, shape.edges, pairs)
         batches += [EvaluationBatch(ids, fixed) for ids in chosen]
     return batches
-
-
-def shape_of(graphs: int, nodes: int, edges: int) -> Shape:
-    """The shape for so many graphs of at most so many nodes and edges, rounded up; one slot of the nodes stays empty.
-
-    >>> shape_of(2, 16, 0)
-    Shape(graphs=2, nodes=24, edges=8, pairs=0)
-    """
-    return Shape(graphs, _rounded(nodes + 1), _rounded(max(edges, 1)))
-
-
-def _rounded(count: int, multiple: int = MULTIPLE) -> int:
-    return -(-int(count) // multiple) * multiple

@@ -19,6 +19,15 @@ MULTIPLE = 8
 """Padded widths are multiples of this, as the fused attention kernels like them."""
 
 
+def rounded(count: int, multiple: int = MULTIPLE) -> int:
+    """The next multiple.
+
+    >>> rounded(17)
+    24
+    """
+    return -(-int(count) // multiple) * multiple
+
+
 @dataclass(frozen=True)
 class Shape:
     """Graphs of a batch, slots for the nodes and for the edges of each, and slots for the asked pairs of all together.
@@ -42,8 +51,16 @@ class Shape:
         chosen = slice(None) if ids is None else ids
         sizes, degrees = graphs.sizes[chosen], graphs.edge_ptr.diff()[chosen]
         pairs = sizes.new_zeros(()) if asked is None else asked.counts[chosen].sum()
-        most = torch.stack([sizes.max() + 1, degrees.max().clamp(min=1), pairs]).tolist()
-        return cls(sizes.numel(), *(-(-int(count) // MULTIPLE) * MULTIPLE for count in most))
+        return cls.holding(sizes.numel(), *torch.stack([sizes.max(), degrees.max(), pairs]).tolist())
+
+    @classmethod
+    def holding(cls, graphs: int, nodes: int, edges: int, pairs: int = 0) -> "Shape":
+        """The shape for so many graphs of at most so many nodes and edges, all rounded up.
+
+        >>> Shape.holding(2, nodes=16, edges=0)
+        Shape(graphs=2, nodes=24, edges=8, pairs=0)
+        """
+        return cls(graphs, rounded(nodes + 1), rounded(max(edges, 1)), rounded(pairs))
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from magnetite.nn.rows import as_rows, slots
 class Part:
     """A batch on its way through a model: the states of its nodes, and what is known of their positions.
 
-    A model with attention keeps beside them what it adds to its logits: one tensor a layer, or one for all.
+    A model with attention keeps beside them what it adds to its logits, one tensor a layer.
     """
 
     states: Float[Tensor, "b n d"]

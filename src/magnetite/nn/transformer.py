@@ -173,7 +173,7 @@ class DigraphTransformer(GraphModel):
         """All blocks."""
         batches, rows = [part.batch for part in parts], as_rows([part.states for part in parts])
         for layer, block in enumerate(self.blocks):
-            rows = block(rows, batches, [part.biases[layer % len(part.biases)] for part in parts])
+            rows = block(rows, batches, [part.biases[layer] for part in parts])
         return slots(self.final(rows), batches)
 
     def _biases(
@@ -182,7 +182,8 @@ class DigraphTransformer(GraphModel):
         self._check_biases(positions)
         kind = rows.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else rows.dtype
-        return tuple(attention_bias(keys, bias, dtype) for bias in positions.biases or (None,))
+        made = tuple(attention_bias(keys, bias, dtype) for bias in positions.biases or (None,))
+        return made * (len(self.blocks) // len(made))  # one serves all layers
 
     def _check_biases(self, positions: Positions) -> None:
         wanted, heads = (1, len(self.blocks)), self.arguments["heads"]

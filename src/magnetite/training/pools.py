@@ -56,8 +56,8 @@ class Pool:
 def _stored(encoding: Callable[[Any], Packed], device: torch.device) -> Callable[[Any], Packed]:
     """The encoding as a pool keeps it: features of pairs in half precision on a GPU.
 
-    They are probabilities, which autocast would round further, to bfloat16; and half the memory keeps all pairs of the
-    paper's 800,000 sorting networks, 74 GB, on one GPU. The walks write each chunk of graphs where it stays, as halves,
+    They are probabilities, which autocast would round further, to bfloat16; and half the memory lets larger data stay
+    on the GPU. The walks write each chunk of graphs where it stays, as halves,
     so the whole is never there in single precision.
     """
     if device.type == "cuda" and isinstance(encoding, RandomWalk):
