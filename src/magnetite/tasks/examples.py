@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
@@ -67,9 +68,9 @@ class PairTargets(Packed):
         mask[self.pair_ptr[self.node_graph] + inside * (self.sizes[self.node_graph] + 1)] = False
         return mask
 
-    @property
+    @cached_property
     def counts(self) -> Int[Tensor, " graphs"]:
-        """How many pairs of each graph count."""
+        """How many pairs of each graph count: found once, as shapes and weights of the loss both need it."""
         return torch.cat([starts(part.mask.long())[part.pair_ptr].diff() for part in self._parts()])
 
     def asked(self) -> AskedPairs:
