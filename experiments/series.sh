@@ -4,11 +4,16 @@
 #   experiments/series.sh FOLDER PROCESSES figure-sorting:sorting-walks figure-playground …
 #
 # Each process does all of the figures in this order, and leaves cells alone that another is training. Results go to
-# FOLDER/results, what was printed to FOLDER/*.log. A series that was stopped goes on where it stood.
+# FOLDER/results, what was printed to FOLDER/*.log. A series that was stopped goes on where it stood. On NVIDIA GPUs,
+# MPS lets the kernels of all processes run side by side, where it is installed; otherwise they take turns.
 set -u
 folder=$1 processes=$2
 shift 2
 mkdir -p "$folder"
+if command -v nvidia-cuda-mps-control > /dev/null; then
+    export CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d) CUDA_MPS_LOG_DIRECTORY=$folder
+    nvidia-cuda-mps-control -d && trap 'echo quit | nvidia-cuda-mps-control' EXIT
+fi
 work() {
     for item in "$@"; do
         figure=${item%%:*} only=${item#"${item%%:*}"}
@@ -17,6 +22,7 @@ work() {
 }
 for process in $(seq "$processes"); do
     work "$@" > "$folder/process-$process.log" 2>&1 &
+    workers+=($!)
 done
-wait
+wait "${workers[@]}"
 ls "$folder/results/cells"

@@ -179,7 +179,7 @@ class Slots:
             self.ids.split(self.counts), self.real.split(self.counts), self.shapes, strict=True
         ):
             count = (counts_of(asked.asked_ptr, ids) * real).sum()
-            _require(count <= shape.pairs, _no_room_for_pairs(count, shape))
+            require(count <= shape.pairs, _no_room_for_pairs(count, shape))
             found.append(asked.in_slots(ids, real, shape.nodes, shape.pairs))
         return found
 
@@ -205,7 +205,7 @@ class Slots:
 
     def _check_fit(self, degrees: Int[Tensor, " graphs"]) -> None:
         needed = torch.stack([self.all_sizes + 1, degrees], dim=1)
-        _require(
+        require(
             (needed <= self.layout.room).all(),
             lambda: (
                 f"a graph of {int(self.all_sizes.max())} nodes and {int(degrees.max())} edges at most does not fit "
@@ -255,7 +255,8 @@ def whole_rows(rows: Shaped[Tensor, "all ..."]) -> Shaped[Tensor, "all ..."]:
     return rows.view(len(rows), -1).view(dtype).view(-1)
 
 
-def _require(fits: Bool[Tensor, ""], message: Callable[[], str]) -> None:
+def require(fits: Bool[Tensor, ""], message: Callable[[], str]) -> None:
+    """Refuse what does not fit; on a GPU without waiting, and therefore without words."""
     if fits.device.type == "cuda":
         torch._assert_async(fits)  # pyright: ignore (private; but looking at it would wait for the GPU)
     elif not fits:

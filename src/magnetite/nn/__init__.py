@@ -21,6 +21,7 @@ from magnetite.nn.presets import CodeSizes, sat, sat_plus_plus
 from magnetite.nn.spe import SPE
 from magnetite.nn.transformer import DigraphTransformer
 from magnetite.nn.walks import RelativeWalkEncoder, WalkEncoder
+from magnetite.nn.wire_states import WireStates
 
 __all__ = [
     "GCN",
@@ -54,6 +55,7 @@ __all__ = [
     "SinusoidalEncoder",
     "WalkEncoder",
     "WireNodes",
+    "WireStates",
     "describe",
     "load",
     "rebuild",

@@ -26,15 +26,16 @@ class ModelChoice:
     """What all models share.
 
     Of sorting networks, `places` moves the wires on, among so many; 0 leaves them. `borders` tells how near a wire is
-    to the first and the last one.
+    to the first and the last one. `state` numbers travel along each wire, from comparator to comparator; 0 for none.
     """
 
     width: int = 256
     places: int = 0
     borders: int = 0
+    state: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("places", "borders"):
+        for name in ("places", "borders", "state"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name}={getattr(self, name)} is negative: give 0 to leave it out")
 
@@ -146,7 +147,8 @@ def build_model(task: Task, encoding: EncodingChoice, model: ModelChoice, seed: 
 
 def _embedding(task: Task, model: ModelChoice) -> Embedding:
     if isinstance(task, Sorting):
-        return nn.WireNodes(places=model.places or None, borders=model.borders)
+        options = {"places": model.places or None, "borders": model.borders}
+        return nn.WireStates(model.state, **options) if model.state else nn.WireNodes(**options)
     return nn.SameNodes()
 
 
