@@ -4,7 +4,7 @@ from magnetite.tasks import TASKS
 from magnetite.training.config import Config
 from magnetite.training.encodings import ENCODINGS
 from magnetite.training.models import build_model
-from magnetite.training.presets import ablations, configuration
+from magnetite.training.presets import configuration, variants
 
 PRESETS = ("quick", "paper", "best")
 
@@ -28,8 +28,8 @@ def test_the_papers_settings():
     assert (playground.optim.batch, playground.optim.epochs, playground.task.train) == (384, 30, 400_000)
     assert playground.to_dict()["encoding"]["k"] == 16
     assert playground.to_dict()["model"] == {
-        "name": "transformer", "width": 256, "places": 0, "borders": 0, "layers": 4, "heads": 4, "expansion": 4,
-        "dropout": 0.185, "norm": "post", "local": 0, "length_scaled": False, "readout": "cls",
+        "name": "transformer", "width": 256, "places": 0, "borders": 0, "state": 0, "layers": 4, "heads": 4,
+        "expansion": 4, "dropout": 0.185, "norm": "post", "local": 0, "length_scaled": False, "readout": "cls",
     }  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def test_bad_overrides_are_named(override, message):
 def test_another_kind_of_model_has_its_own_options():
     config = configuration("sorting", "none", "quick", {"model": {"name": "gnn", "steps": 2}})
     assert config.to_dict()["model"] == {
-        "name": "gnn", "width": 256, "places": 0, "borders": 0, "steps": 2, "directed": True,
+        "name": "gnn", "width": 256, "places": 0, "borders": 0, "state": 0, "steps": 2, "directed": True,
     }  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def test_parameters_are_a_function_of_the_seed():
 @pytest.mark.parametrize(("task", "encoding"), [("sorting", "magnetic"), ("playground", "multi-q")])
 def test_every_ablation_takes_one_change_back(task, encoding):
     best = configuration(task, encoding, "best").to_dict()
-    for name, tables in ablations(task, "best").items():
+    for name, tables in variants(task, "best", "without").items():
         other = configuration(task, encoding, "best", tables).to_dict()
         changed = [
             (table, option) for table in best for option in best[table] if best[table][option] != other[table][option]

@@ -7,10 +7,13 @@ from magnetite.record import Record
 from magnetite.reproduce.cells import Cell, Request, figure, train_missing
 from magnetite.reproduce.playground import finish
 from magnetite.reproduce.sorting import by_length
-from magnetite.training.presets import ablations, merge
+from magnetite.training.presets import merge, variants
 
 SHORTER = 1 / 3
 """The share of the training that is enough to compare changes."""
+
+CHOOSING = {"task": {"train_longest": 10, "valid_longest": 12}}
+"""What `best` is chosen by: two lengths beyond those trained on, and none of the test's."""
 
 DISTANCES = {"task": {"target": "directed-distance", "acyclic": True}}
 
@@ -19,7 +22,7 @@ def best_cells(task: str, encoding: str, changes: Mapping[str, Mapping[str, Any]
     """The preset at full length; then shorter, with all of its changes and without each of them.
 
     >>> [cell.name for cell in best_cells("sorting", "magnetic", {})][:3]
-    ['best-sorting', 'best-sorting-shorter', 'best-sorting-without-places']
+    ['best-sorting', 'best-sorting-shorter', 'best-sorting-without-state']
     """
     name = f"best-{task}"
     cells = [
@@ -28,13 +31,26 @@ def best_cells(task: str, encoding: str, changes: Mapping[str, Mapping[str, Any]
     ]
     return cells + [
         Cell(f"{name}-without-{change}", task, encoding, merge(changes, tables), "best", SHORTER)
-        for change, tables in ablations(task, "best").items()
+        for change, tables in variants(task, "best", "without").items()
     ]
 
 
 def sorting_cells() -> list[Cell]:
     """Sorting networks."""
     return best_cells("sorting", "magnetic", {})
+
+
+def tried_cells() -> list[Cell]:
+    """What was compared to choose `best` for sorting networks, shorter.
+
+    >>> [cell.name for cell in tried_cells()][0]
+    'tried-sorting-best'
+    """
+    tables = {"best": {}, **variants("sorting", "best", "tried")}
+    return [
+        Cell(f"tried-sorting-{name}", "sorting", "magnetic", merge(CHOOSING, changes), "best", SHORTER)
+        for name, changes in tables.items()
+    ]
 
 
 def distance_cells() -> list[Cell]:
@@ -45,6 +61,15 @@ def distance_cells() -> list[Cell]:
 def reproduce_sorting(request: Request) -> None:
     """Accuracy and F1 by length."""
     by_length("figure-best-sorting", sorting_cells(), request)
+
+
+def reproduce_tried(request: Request) -> None:
+    """Accuracy at the two lengths of validation."""
+    record, cells = Record("figure-tried-sorting", request.seed), tried_cells()
+    results = train_missing(cells, request)
+    columns = {f"{measure} {length}": f"{measure}/{length}" for measure in ("accuracy", "auc") for length in (11, 12)}
+    rows = {cell.name: [figure(results, cell.name, name) for name in columns.values()] for cell in cells}
+    finish(record, rows, list(columns), results, request)
 
 
 def reproduce_distance(request: Request) -> None:

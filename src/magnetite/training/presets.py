@@ -13,6 +13,9 @@ from magnetite.training.encodings import ENCODINGS
 
 Tables = dict[str, dict[str, Any]]
 
+VARIANTS = ("without", "tried")
+"""Tables of a preset that are not part of it, but change it, each under a name."""
+
 
 def configuration(
     task: str,
@@ -47,7 +50,7 @@ def preset_tables(task: str, encoding: str, preset: str) -> Tables:
     """
     presets = _read(task)
     _check("preset", preset, presets)
-    own = {name: table for name, table in presets[preset].items() if name != "without"}
+    own = {name: table for name, table in presets[preset].items() if name not in VARIANTS}
     base, special = own.pop("base", None), own.pop("encodings", {})
     for name in special:
         _check(f"{preset}.encodings", name, ENCODINGS)
@@ -57,15 +60,15 @@ def preset_tables(task: str, encoding: str, preset: str) -> Tables:
     return merge(merge(tables, own), special.get(encoding, {}))
 
 
-def ablations(task: str, preset: str) -> dict[str, Tables]:
-    """By name, the tables that take one of a preset's changes back, to see what it is worth.
+def variants(task: str, preset: str, kind: str) -> dict[str, Tables]:
+    """By name, tables that change a preset: `without` takes one of its changes back, `tried` was compared to choose it.
 
-    >>> ablations("sorting", "best")["places"]
+    >>> variants("sorting", "best", "without")["places"]
     {'model': {'places': 0}}
     """
     presets = _read(task)
     _check("preset", preset, presets)
-    return presets[preset].get("without", {})
+    return presets[preset].get(kind, {})
 
 
 def merge(first: Mapping[str, Mapping[str, Any]], second: Mapping[str, Mapping[str, Any]]) -> Tables:
