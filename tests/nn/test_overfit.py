@@ -51,7 +51,7 @@ SORTERS = {
     "SVD": transformer(nn.SVDEncoder(K, WIDTH)),
     "sinusoidal": transformer(nn.SinusoidalEncoder(WIDTH)),
     "depth": transformer(nn.DepthEncoder(WIDTH)),
-    "states along wires": lambda: nn.DigraphTransformer(WIDTH, 1, total(), None, nn.WireStates(16), norm="pre"),
+    "relations of wires": lambda: nn.WireRelations(WIDTH, nn.GraphHead(2), state=8),
     "local": transformer(local=nn.GNN(WIDTH), degree_scaled=True),
     "GNN": lambda: nn.DigraphGNN(WIDTH, total(), embedding=nn.WireNodes(16)),
     "GNN, undirected": lambda: nn.DigraphGNN(WIDTH, total(), nn.GNN(WIDTH, directed=False), embedding=nn.WireNodes(16)),

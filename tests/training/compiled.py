@@ -19,7 +19,7 @@ SMALL = ["model.width=64", "model.layers=2"]
 CASES = {
     "sorting, magnetic": ("sorting", "magnetic", [*SMALL, "encoding.k=8"]),
     "sorting, walks": ("sorting", "walks", SMALL),
-    "sorting, states along wires": ("sorting", "none", [*SMALL, "model.state=16", "model.places=16"]),
+    "sorting, relations": ("sorting", "none", ["model.name=relations", "model.width=64", "model.state=16"]),
     "sorting, both, local": (
         "sorting",
         "magnetic+walks",

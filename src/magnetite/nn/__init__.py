@@ -18,10 +18,10 @@ from magnetite.nn.module import Module, describe, rebuild
 from magnetite.nn.node_encoders import DepthEncoder, SinusoidalEncoder, SVDEncoder
 from magnetite.nn.positions import Combined, PositionEncoder, Positions
 from magnetite.nn.presets import CodeSizes, sat, sat_plus_plus
+from magnetite.nn.relations import WireRelations
 from magnetite.nn.spe import SPE
 from magnetite.nn.transformer import DigraphTransformer
 from magnetite.nn.walks import RelativeWalkEncoder, WalkEncoder
-from magnetite.nn.wire_states import WireStates
 
 __all__ = [
     "GCN",
@@ -55,7 +55,7 @@ __all__ = [
     "SinusoidalEncoder",
     "WalkEncoder",
     "WireNodes",
-    "WireStates",
+    "WireRelations",
     "describe",
     "load",
     "rebuild",

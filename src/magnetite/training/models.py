@@ -26,16 +26,15 @@ class ModelChoice:
     """What all models share.
 
     Of sorting networks, `places` moves the wires on, among so many; 0 leaves them. `borders` tells how near a wire is
-    to the first and the last one. `state` numbers travel along each wire, from comparator to comparator; 0 for none.
+    to the first and the last one.
     """
 
     width: int = 256
     places: int = 0
     borders: int = 0
-    state: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("places", "borders", "state"):
+        for name in ("places", "borders"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name}={getattr(self, name)} is negative: give 0 to leave it out")
 
@@ -48,6 +47,11 @@ class ModelChoice:
     def graph_readout(self) -> str:
         """How a whole graph is read: cls, mean, sum or max."""
         return "mean"
+
+    @property
+    def codes_wires(self) -> bool:
+        """Whether a comparator is told by the codes of its wires."""
+        return True
 
     def build(self, parts: Parts) -> nn.GraphModel:
         """The model."""
@@ -122,10 +126,43 @@ class MagneticFilters(ModelChoice):
         return nn.MagNet(self.width, self.layers, parts.head, parts.position, parts.embedding, q=self.q)
 
 
+@dataclass(frozen=True)
+class Relations(ModelChoice):
+    """Sorting networks by `state` numbers for every two wires, which each comparator changes.
+
+    `wires` is the room for wires in training; numbers of wires are not seen, only their order.
+    """
+
+    state: int = 32
+    wires: int = 16
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.places or self.borders:
+            raise ValueError(f"places={self.places}, borders={self.borders} are of codes, which relations have none of")
+
+    @property
+    def graph_readout(self) -> str:
+        """The token."""
+        return "cls"
+
+    @property
+    def codes_wires(self) -> bool:
+        """They are told by what they do."""
+        return False
+
+    def build(self, parts: Parts) -> nn.GraphModel:
+        """The model."""
+        return nn.WireRelations(
+            self.width, parts.head, parts.position, parts.embedding, state=self.state, wires=self.wires
+        )
+
+
 MODELS: dict[str, type[ModelChoice]] = {
     "transformer": Transformer,
     "gnn": MessagePassing,
     "magnet": MagneticFilters,
+    "relations": Relations,
 }
 """The models by the names that the configuration uses."""
 
@@ -146,9 +183,8 @@ def build_model(task: Task, encoding: EncodingChoice, model: ModelChoice, seed: 
 
 
 def _embedding(task: Task, model: ModelChoice) -> Embedding:
-    if isinstance(task, Sorting):
-        options = {"places": model.places or None, "borders": model.borders}
-        return nn.WireStates(model.state, **options) if model.state else nn.WireNodes(**options)
+    if isinstance(task, Sorting) and model.codes_wires:
+        return nn.WireNodes(places=model.places or None, borders=model.borders)
     return nn.SameNodes()
 
 

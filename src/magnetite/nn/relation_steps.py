@@ -1,0 +1,233 @@
+"""What any two wires of a network have to do with each other, changed node by node: all steps as one operator of torch.
+
+Nodes act on two wires, and come in the order of their steps: step `t` has a node of each of the first `counts[t]`
+networks. Autograd would keep every step apart, and add up slopes of the matrices step by step; here they are one
+product for all steps, and the states are changed where they lie.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import gelu
+
+KINDS = 5
+"""Where a wire can be: below the first of the two, on it, between them, on the second, above it."""
+
+SMALLEST = 1e-5
+"""Added to a variance before its root is taken."""
+
+
+def on_gpus_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as it is, or as few kernels where its first tensor is on a GPU."""
+    compiled = functools.cache(lambda: torch.compile(function))
+
+    @functools.wraps(function)
+    def chosen(*tensors: Tensor) -> Any:
+        return (compiled() if tensors[0].is_cuda else function)(*tensors)
+
+    return chosen
+
+
+@torch.library.custom_op("magnetite::relation_steps", mutates_args=())
+def steps(
+    start: Tensor,
+    drive: Tensor,
+    kinds: Tensor,
+    mix: Tensor,
+    lean: Tensor,
+    change: Tensor,
+    shift: Tensor,
+    wires: Tensor,
+    live: Tensor,
+    counts: Sequence[int],
+    room: int,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The relations `[networks, room, room, c]` after the last node; then what the slopes need.
+
+    Of a node on wires `i` and `j`, and any wire `k`: `R_ik, R_jk ← N(R + σ(g) ⊙ u)` of both, where
+    `[g, u] = C gelu(M [R_ik, R_jk] + L R_ij + kind_k + drive) + shift`. At first `R_kk = start[1]`, all others are
+    `start[0]`. Rows of `wires [rows, 2]` and `drive` are the nodes; one that is not `live` changes nothing.
+    """
+    rows = len(wires)
+    states = start[torch.eye(room, dtype=torch.long, device=start.device)].repeat(counts[0], 1, 1, 1)
+    before = start.new_empty(rows, room, *start.shape)
+    inner, changes = mix.new_empty(rows, room, len(mix)), mix.new_empty(rows, room, len(change))
+    for here, network in _spans(counts, wires.device):
+        pair, lines = wires[here], (network[:, None], wires[here])
+        before[here] = states[lines].transpose(1, 2)
+        through = before[here].flatten(2).to(mix) @ mix.T
+        aside = torch.addmm(drive[here], before[here][network, pair[:, 1], 0].to(mix), lean.T)
+        _enter(through, aside, kinds, pair, inner[here])
+        torch.matmul(gelu(inner[here]), change.T, out=changes[here])
+        after = _leave(before[here], changes[here], shift, pair, live[here])
+        states[lines] = after
+        states.transpose(1, 2)[lines] = after
+    return states, before, inner, changes
+
+
+@torch.library.custom_op("magnetite::relation_steps_slopes", mutates_args=())
+def slopes(
+    upper: Tensor,
+    kept: Sequence[Tensor],
+    matrices: Sequence[Tensor],
+    wires: Tensor,
+    live: Tensor,
+    counts: Sequence[int],
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The slopes of start, drive, kinds, mix, lean, change and shift."""
+    before, inner, changes = kept
+    mix, lean, change, shift = matrices
+    lower = upper.clone()
+    of_inner, of_changes, of_drive = (
+        torch.empty_like(inner),
+        torch.empty_like(changes),
+        mix.new_empty(len(wires), len(mix)),
+    )
+    for here, network in reversed(_spans(counts, wires.device)):
+        pair, lines = wires[here], (network[:, None], wires[here])
+        above = _gathered(lower[lines], lower.transpose(1, 2)[lines], pair)
+        lower.transpose(1, 2)[lines] = 0
+        direct = _unleave(above, before[here], changes[here], shift, live[here], of_changes[here])
+        _unenter(of_changes[here] @ change, inner[here], of_inner[here])
+        direct += (of_inner[here] @ mix).view_as(direct)
+        torch.sum(of_inner[here], 1, out=of_drive[here])
+        direct[network, pair[:, 1], 0] += of_drive[here] @ lean
+        lower[lines] = direct.transpose(1, 2)
+    own = before[torch.arange(len(wires), device=wires.device), wires[:, 1], 0].to(mix)
+    place = torch.nn.functional.one_hot(_kind(wires, before.shape[1]), KINDS).to(mix)
+    flat = of_inner.flatten(0, 1)
+    same = torch.eye(before.shape[1], dtype=torch.bool, device=wires.device)
+    total, diagonal = lower.sum((0, 1, 2)), lower[:, same].sum((0, 1))
+    return (
+        torch.stack([total - diagonal, diagonal]),
+        of_drive,
+        place.flatten(0, 1).T @ flat,
+        flat.T @ before.flatten(0, 1).flatten(1).to(mix),
+        of_drive.T @ own,
+        of_changes.flatten(0, 1).T @ gelu(inner).flatten(0, 1),
+        of_changes.sum((0, 1), dtype=before.dtype).to(mix),
+    )
+
+
+def _kind(pair: Tensor, room: int) -> Tensor:
+    """For each wire, where it is: `[nodes, room]`."""
+    wire = torch.arange(room, device=pair.device)
+    low, high = pair[:, :1], pair[:, 1:]
+    return (wire >= low).long() + (wire > low) + (wire >= high) + (wire > high)
+
+
+@on_gpus_compiled
+def _enter(through: Tensor, aside: Tensor, kinds: Tensor, pair: Tensor, inner: Tensor) -> None:
+    inner.copy_(through + aside[:, None] + kinds[_kind(pair, inner.shape[1])])
+
+
+@on_gpus_compiled
+def _leave(before: Tensor, changes: Tensor, shift: Tensor, pair: Tensor, live: Tensor) -> Tensor:
+    """The lines of both wires, `[nodes, 2, room, c]`; what they have to do with each other stands in both."""
+    gate, update = _halves(changes, shift, before)
+    raw = before + gate.sigmoid() * update
+    variance, mean = torch.var_mean(raw, dim=-1, correction=0, keepdim=True)
+    after = (raw - mean) * (variance + SMALLEST).rsqrt()
+    after = torch.where(live[:, None, None, None], after, before)
+    first, second = after.unbind(2)
+    wire = torch.arange(before.shape[1], device=pair.device)
+    each = first.gather(1, pair[:, 1:, None].expand(-1, 1, first.shape[-1]))
+    return torch.stack([first, torch.where((wire == pair[:, :1])[..., None], each, second)], dim=1)
+
+
+@on_gpus_compiled
+def _gathered(lines: Tensor, columns: Tensor, pair: Tensor) -> Tensor:
+    """Slopes of what `_leave` gave, which was written into lines and columns: `[nodes, room, 2, c]`."""
+    wire = torch.arange(lines.shape[2], device=pair.device)
+    itself = wire == pair[..., None]  # where line and column cross, there is one entry
+    each = torch.where(itself[..., None], lines, lines + columns)
+    other = torch.stack([torch.zeros_like(itself[:, 0]), wire == pair[:, :1]], dim=1)
+    return torch.where(other[..., None], 0, each).transpose(1, 2)
+
+
+@on_gpus_compiled
+def _unleave(above: Tensor, before: Tensor, changes: Tensor, shift: Tensor, live: Tensor, of_changes: Tensor) -> Tensor:
+    """The slopes of the changes, by norm and gate, and of what came in where it goes around the inner layer."""
+    gate, update = _halves(changes, shift, before)
+    opened = gate.sigmoid()
+    raw = before + opened * update
+    variance, mean = torch.var_mean(raw, dim=-1, correction=0, keepdim=True)
+    scale = (variance + SMALLEST).rsqrt()
+    after = (raw - mean) * scale
+    of_raw = (above - above.mean(-1, keepdim=True) - after * (above * after).mean(-1, keepdim=True)) * scale
+    alive = live[:, None, None, None]
+    both = torch.stack([of_raw * update * opened * (1 - opened), of_raw * opened], dim=3)
+    of_changes.copy_(torch.where(alive[..., None], both, 0).flatten(2))
+    return torch.where(alive, of_raw, above)
+
+
+@on_gpus_compiled
+def _unenter(above: Tensor, inner: Tensor, of_inner: Tensor) -> None:
+    """The slope of `x Φ(x)`, which is `Φ(x) + x φ(x)`, times what is above."""
+    value = inner.to(torch.promote_types(inner.dtype, torch.float32))
+    share, density = torch.special.ndtr(value), torch.exp(-(value**2) / 2) * (0.5 / torch.pi) ** 0.5
+    of_inner.copy_(above * (share + value * density))
+
+
+def _halves(changes: Tensor, shift: Tensor, like: Tensor) -> tuple[Tensor, Tensor]:
+    gate, update = (changes.to(like) + shift.to(like)).unflatten(2, (2, 2, -1)).unbind(3)
+    return gate, update
+
+
+def _spans(counts: Sequence[int], device: torch.device) -> list[tuple[slice, Tensor]]:
+    """For each step, its rows and the numbers of its networks."""
+    network = torch.arange(counts[0], device=device)
+    spans = pairwise(accumulate(counts, initial=0))
+    return [(slice(first, last), network[: last - first]) for first, last in spans]
+
+
+@steps.register_fake
+def _(
+    start: Tensor,
+    drive: Tensor,  # noqa: ARG001
+    kinds: Tensor,  # noqa: ARG001
+    mix: Tensor,
+    lean: Tensor,  # noqa: ARG001
+    change: Tensor,
+    shift: Tensor,  # noqa: ARG001
+    wires: Tensor,
+    live: Tensor,  # noqa: ARG001
+    counts: Sequence[int],
+    room: int,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    rows, width = len(wires), start.shape[-1]
+    inner, changes = mix.new_empty(rows, room, len(mix)), mix.new_empty(rows, room, len(change))
+    return start.new_empty(counts[0], room, room, width), start.new_empty(rows, room, 2, width), inner, changes
+
+
+@slopes.register_fake
+def _(
+    upper: Tensor,
+    kept: Sequence[Tensor],  # noqa: ARG001
+    matrices: Sequence[Tensor],
+    wires: Tensor,
+    live: Tensor,  # noqa: ARG001
+    counts: Sequence[int],  # noqa: ARG001
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    inner = len(matrices[0])
+    start, drive = upper.new_empty(2, upper.shape[-1]), matrices[0].new_empty(len(wires), inner)
+    mix, lean, change, shift = (torch.empty_like(matrix) for matrix in matrices)
+    return start, drive, mix.new_empty(KINDS, inner), mix, lean, change, shift
+
+
+def _keep(ctx: Any, inputs: Any, output: Any) -> None:
+    _, _, _, *matrices, wires, live, counts, _ = inputs
+    ctx.save_for_backward(*output[1:], *matrices, wires, live)
+    ctx.counts = counts
+
+
+def _slopes(ctx: Any, upper: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+    kept, matrices, (wires, live) = ctx.saved_tensors[:3], ctx.saved_tensors[3:7], ctx.saved_tensors[7:]
+    return *slopes(upper, kept, matrices, wires, live, ctx.counts), None, None, None, None
+
+
+steps.register_autograd(_slopes, setup_context=_keep)
