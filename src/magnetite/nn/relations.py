@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from magnetite.nn.embeddings import Embedding, node_feature
 from magnetite.nn.heads import Head
 from magnetite.nn.model import GraphModel, Part
 from magnetite.nn.positions import PositionEncoder
-from magnetite.nn.rows import as_rows, joined
+from magnetite.nn.rows import as_rows, first_rows, joined
 from magnetite.slots import require
 
 
@@ -27,8 +28,9 @@ class WireRelations(GraphModel):
     is below, between, above, or one of the two. At the end, `max_k gelu(W R_{k,k+1})` is the token that the head reads.
     Nothing depends on how many wires there are, or on their numbers but for their order.
 
-    Nodes have to be numbered in the order of some run. Their feature `wires` has the two, the graphs' feature `length`
-    the number of wires; in training, shapes are fixed, and have room for `wires` of them.
+    Nodes act in parallel steps, in each from the first wire on, so that only the graph decides their order; they have
+    to be numbered in the order of some run. Their feature `wires` has the two, the graphs' feature `length` the number
+    of wires; in training, shapes are fixed, and have room for `wires` of them.
 
     >>> from magnetite.nn import GraphHead
     >>> from magnetite.sorting import SortingNetwork
@@ -65,13 +67,15 @@ class WireRelations(GraphModel):
         lengths = joined([_lengths(batch) for batch in batches])[order.graphs]
         room = self.wires if self.training else max(2, int(lengths.max()))
         require((lengths <= room).all(), lambda: f"{int(lengths.max())} wires do not fit into wires={room}: give more")
-        drive = self.drive(as_rows([part.states for part in parts])[order.rows])
+        rows, wires, live = _run(batches, order, room)
+        drive = self.drive(as_rows([part.states for part in parts])[rows])
         matrices = (self.kinds, self.mix.weight, self.lean.weight, self.change.weight, self.change.bias)
         relations, *_ = relation_steps.steps(
             torch.nn.functional.layer_norm(self.start, self.start.shape[-1:]),
             drive,
             *(matrix.to(drive) for matrix in matrices),
-            *_nodes(batches, order),
+            wires,
+            live,
             order.counts,
             room,
         )
@@ -91,16 +95,54 @@ def _lengths(batch: Batch) -> Int[Tensor, " b"]:
     return batch.graph_features["length"].long()
 
 
-def _nodes(batches: Sequence[Batch], order: "RunOrder") -> tuple[Int[Tensor, "rows 2"], Bool[Tensor, " rows"]]:
-    """The wires of every node in the order of the run, and which of the slots are nodes; others get any two wires."""
-    live = as_rows([batch.mask for batch in batches])[order.rows]
-    wires = as_rows([node_feature(batch, "wires").long() for batch in batches])[order.rows]
+def _run(
+    batches: Sequence[Batch], order: "RunOrder", room: int
+) -> tuple[Int[Tensor, " rows"], Int[Tensor, "rows 2"], Bool[Tensor, " rows"]]:
+    """The slots in the order of a run that only the graph decides: by parallel steps, in each from the first wire on.
+
+    Then their wires, and which of them are nodes; others get any two wires.
+    """
+    live, wires = (
+        as_rows([batch.mask for batch in batches]),
+        as_rows([node_feature(b, "wires").long() for b in batches]),
+    )
     wires = torch.where(live[:, None], wires, torch.arange(2, device=wires.device))
     require((wires[:, 0] < wires[:, 1]).all(), lambda: "a node's first wire is not below its second: put it first")
     for batch in batches:
         backwards = (batch.edges[0] >= batch.edges[1]) & batch.edge_mask
         require(~backwards.any(), lambda: "an edge leads to a node of lower number: number nodes in the order of a run")
-    return wires, live
+    steps = torch.empty_like(wires[:, 0])
+    steps[order.rows] = parallel_steps(wires[order.rows], live[order.rows], order.counts, room)
+    place = steps * room + wires[:, 0]
+    counts = [batch.mask.numel() for batch in batches]
+    each = zip(place.split(counts), first_rows(batches), batches, strict=True)
+    chosen = joined([_sorted(part.view(batch.mask.shape), first).flatten() for part, first, batch in each])
+    rows = chosen[order.rows]
+    return rows, wires[rows], live[rows]
+
+
+def _sorted(place: Int[Tensor, "b n"], first: int) -> Int[Tensor, "b n"]:
+    """The rows of the slots of each graph, sorted by their place."""
+    return first + torch.arange(place.numel(), device=place.device).view(place.shape).gather(1, place.argsort(1))
+
+
+def parallel_steps(
+    wires: Int[Tensor, "rows 2"], live: Bool[Tensor, " rows"], counts: Sequence[int], room: int
+) -> Int[Tensor, " rows"]:
+    """The parallel step of each node, the earliest that its wires allow; slots without a node come after all others.
+
+    >>> wires = torch.tensor([[0, 1], [1, 2], [2, 3], [0, 1]])
+    >>> parallel_steps(wires, torch.tensor([True] * 4), [1, 1, 1, 1], room=4).tolist()
+    [0, 1, 2, 2]
+    """
+    free = wires.new_zeros(counts[0], room)
+    found = torch.empty_like(wires[:, 0])
+    for first, last in pairwise(accumulate(counts, initial=0)):
+        here, known = wires[first:last], free[: last - first]
+        step = torch.where(live[first:last], known.gather(1, here).amax(1), len(counts))
+        found[first:last] = step
+        known.scatter_(1, here, (step + 1)[:, None].expand(-1, 2))
+    return found
 
 
 @dataclass(frozen=True, eq=False)

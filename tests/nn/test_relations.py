@@ -1,0 +1,134 @@
+"""Relations of wires: the operator is the recurrence written out; only the order of wires and of the run counts."""
+
+import pytest
+import torch
+from torch.nn.functional import gelu, layer_norm
+
+import magnetite as mt
+from magnetite import nn
+from magnetite.nn.relation_steps import KINDS, steps
+from magnetite.sorting import SortingNetwork, SortingNetworks, generate
+
+WIDTH, STATE = 8, 3
+COMPARATORS = [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)]
+
+
+def made() -> nn.WireRelations:
+    torch.manual_seed(0)
+    return nn.WireRelations(WIDTH, nn.GraphHead(2), state=STATE, wires=6).double().eval()
+
+
+def written_out(model: nn.WireRelations, network: SortingNetwork) -> torch.Tensor:
+    """The token of one network, comparator by comparator and wire by wire."""
+    same, other = layer_norm(model.start, (STATE,)).flip(0)
+    every = range(network.length)
+    known = {frozenset((a, b)): same if a == b else other for a in every for b in every}
+    drive = model.drive(model.embedding.vector)
+    for i, j in (comparator for layer in network.layers() for comparator in sorted(layer)):
+        changed = {}
+        for k in every:
+            kind = model.kinds[sum((k >= i, k > i, k >= j, k > j))]
+            both = known[frozenset((i, k))], known[frozenset((j, k))]
+            inner = gelu(model.mix(torch.cat(both)) + model.lean(known[frozenset((i, j))]) + kind + drive)
+            parts = model.change(inner).view(2, 2, STATE)
+            after = [layer_norm(r + g.sigmoid() * u, (STATE,)) for r, (g, u) in zip(both, parts, strict=True)]
+            changed[frozenset((i, k))] = after[0]
+            if k != i:  # what the two have to do with each other is told once
+                changed[frozenset((j, k))] = after[1]
+        known |= changed
+    near = torch.stack([known[frozenset((k, k + 1))] for k in every[:-1]])
+    return gelu(model.out(near)).amax(0)
+
+
+def tokens(model: nn.WireRelations, *batches: mt.batching.Batch) -> torch.Tensor:
+    """The tokens of all networks, in double precision as the model."""
+    return torch.cat(model.body(model.embed(batches)))[:, 0]
+
+
+def doubled(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def batch_of(*networks: SortingNetwork) -> mt.batching.Batch:
+    return mt.pad(SortingNetworks.from_networks(networks).to_digraphs()).map(doubled)
+
+
+def drawn(count: int) -> list[SortingNetwork]:
+    networks = generate(count, [4, 5, 6], seed=0)
+    return [networks.one(number) for number in range(count)]
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_tokens_and_slopes_are_those_of_the_recurrence_written_out(training):
+    model, networks = made().train(training), drawn(6)
+    batches = [batch_of(*networks[:2]), batch_of(*networks[2:])]
+    ours, plain = tokens(model, *batches), torch.stack([written_out(model, one) for one in networks])
+    torch.testing.assert_close(ours, plain)
+    weights = torch.randn_like(plain)
+    parameters = [parameter for name, parameter in model.named_parameters() if not name.startswith("head")]
+    slopes = [torch.autograd.grad((token * weights).sum(), parameters) for token in (ours, plain)]
+    for mine, expected in zip(*slopes, strict=True):
+        torch.testing.assert_close(mine, expected)
+
+
+def test_any_order_of_the_same_run_gives_the_same_token():
+    """Comparators that share no wire may change places: the graph is the same, under other numbers."""
+    model, other = made(), [COMPARATORS[place] for place in (1, 0, 3, 2, 4)]
+    mine, theirs = tokens(model, batch_of(SortingNetwork(4, COMPARATORS), SortingNetwork(4, other)))
+    torch.testing.assert_close(mine, theirs)
+
+
+def test_every_comparator_and_its_place_count():
+    model = made()
+    whole = tokens(model, batch_of(SortingNetwork(4, COMPARATORS)))
+    others = [COMPARATORS[:place] + COMPARATORS[place + 1 :] for place in range(5)] + [COMPARATORS[::-1]]
+    for comparators in others:
+        token = tokens(model, batch_of(SortingNetwork(4, comparators)))
+        assert float((whole - token).detach().abs().max()) > 1e-4, comparators
+
+
+def test_a_wire_without_comparators_counts():
+    model = made()
+    four, five = tokens(model, *(batch_of(SortingNetwork(length, COMPARATORS)) for length in (4, 5)))
+    assert float((four - five).detach().abs().max()) > 1e-4
+
+
+def test_wrong_networks_are_refused():
+    model, graphs = made(), SortingNetwork(3, [(0, 2), (0, 1), (1, 2)]).to_digraphs()
+    with pytest.raises(ValueError, match="number nodes in the order of a run"):
+        model(mt.pad(graphs.reverse()).map(doubled))
+    with pytest.raises(ValueError, match="first wire is not below its second"):
+        model(batch_of(SortingNetwork(3, [(2, 0)])))
+    with pytest.raises(ValueError, match="8 wires do not fit into wires=6"):
+        model.train()(batch_of(SortingNetwork(8, COMPARATORS)))
+    with pytest.raises(ValueError, match="no feature 'length'"):
+        model(mt.pad(graphs.replace(graph_features={})).map(doubled))
+    with pytest.raises(ValueError, match="readout='cls'"):
+        nn.WireRelations(WIDTH, nn.GraphHead(2, "mean"))
+
+
+def test_the_operator_is_one_that_torch_accepts():
+    torch.manual_seed(0)
+    rows, inner = 5, 4
+    shapes = ((2, STATE), (rows, inner), (KINDS, inner), (inner, 2 * STATE), (inner, STATE))
+    shapes += ((4 * STATE, inner), (4 * STATE,))
+    given = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    wires = torch.tensor([[0, 2], [1, 2], [0, 1], [0, 1], [1, 2]])
+    rest = wires, torch.tensor([True, True, True, False, True]), [2, 2, 1], 3
+    torch.library.opcheck(steps, (*given, *rest))
+    assert torch.autograd.gradcheck(lambda *parts: steps(*parts, *rest)[0], given)
+
+
+@pytest.mark.gpu
+def test_a_gpu_gives_the_answers_and_slopes_of_the_cpu():
+    torch.manual_seed(0)
+    model = nn.WireRelations(WIDTH, nn.GraphHead(2), state=32, wires=11)
+    batch = mt.pad(generate(200, [7, 9, 11], seed=1).to_digraphs())
+    found = {}
+    for device in ("cpu", "cuda"):
+        answer = model.to(device)(batch.to(device))
+        slopes = torch.autograd.grad(answer.square().sum(), list(model.parameters()))
+        found[device] = [answer, *slopes]
+    for ours, expected in zip(found["cuda"], found["cpu"], strict=True):
+        size = float(expected.detach().abs().max())
+        torch.testing.assert_close(ours.cpu(), expected, rtol=1e-2, atol=1e-3 * size)
