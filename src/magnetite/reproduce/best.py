@@ -21,8 +21,8 @@ DISTANCES = {"task": {"target": "directed-distance", "acyclic": True}}
 def best_cells(task: str, encoding: str, changes: Mapping[str, Mapping[str, Any]]) -> list[Cell]:
     """The preset at full length; then shorter, with all of its changes and without each of them.
 
-    >>> [cell.name for cell in best_cells("sorting", "magnetic", {})][:3]
-    ['best-sorting', 'best-sorting-shorter', 'best-sorting-without-state']
+    >>> [cell.name for cell in best_cells("sorting", "none", {})][:3]
+    ['best-sorting', 'best-sorting-shorter', 'best-sorting-without-relations']
     """
     name = f"best-{task}"
     cells = [
@@ -37,7 +37,7 @@ def best_cells(task: str, encoding: str, changes: Mapping[str, Mapping[str, Any]
 
 def sorting_cells() -> list[Cell]:
     """Sorting networks."""
-    return best_cells("sorting", "magnetic", {})
+    return best_cells("sorting", "none", {})
 
 
 def tried_cells() -> list[Cell]:
@@ -48,7 +48,7 @@ def tried_cells() -> list[Cell]:
     """
     tables = {"best": {}, **variants("sorting", "best", "tried")}
     return [
-        Cell(f"tried-sorting-{name}", "sorting", "magnetic", merge(CHOOSING, changes), "best", SHORTER)
+        Cell(f"tried-sorting-{name}", "sorting", "none", merge(CHOOSING, changes), "best", SHORTER)
         for name, changes in tables.items()
     ]
 
