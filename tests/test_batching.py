@@ -1,5 +1,6 @@
 """Padding: what is in the slots is what was packed, and nothing else is."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -63,6 +64,18 @@ def test_edges_are_rows_of_the_flattened_slots(graphs):
     source, target = graphs.edge_index
     degrees = torch.bincount(torch.cat([source, target]), minlength=graphs.num_nodes)
     assert torch.equal(batch.degrees()[batch.mask], degrees.float())
+
+
+@few
+@given(digraphs())
+def test_matrices_are_those_of_the_graphs(graphs):
+    found = mt.pad(graphs, shape=Shape(len(graphs) + 1, 16, 80)).adjacency()
+    for number, matrix in enumerate(graphs.to_scipy()):
+        size = matrix.shape[0]
+        np.testing.assert_allclose(found[number, :size, :size].numpy(), matrix.toarray(), rtol=1e-6)
+        assert not found[number, size:].any()
+        assert not found[number, :, size:].any()
+    assert not found[-1].any()
 
 
 @few

@@ -89,6 +89,18 @@ class Batch:
         flat = torch.zeros(self.mask.numel(), device=self.device)
         return flat.index_add(0, self.edges[0], ones).index_add(0, self.edges[1], ones).view(self.mask.shape)
 
+    def adjacency(self) -> Float[Tensor, "b n n"]:
+        """`A[g, u, v] = w` in single precision; repeated edges are summed, empty slots have none.
+
+        >>> pad(Digraphs.from_edges([[0], [1]], num_nodes=2)).adjacency()[0, :2, :2].tolist()
+        [[0.0, 1.0], [0.0, 0.0]]
+        """
+        count, slots = self.mask.shape
+        source, target = self.edges
+        flat = torch.zeros(count * slots * slots, device=self.device)
+        flat = flat.index_add(0, source * slots + target % slots, self.edge_weight * self.edge_mask)
+        return flat.view(count, slots, slots)
+
 
 def pad(
     graphs: Digraphs,

@@ -2,9 +2,12 @@
 
 import pytest
 import torch
+from hypothesis import given, settings
 
 import magnetite as mt
 from magnetite import nn
+from magnetite.tasks import pair_targets
+from magnetite.testing import digraphs
 from tests.nn.zoo import WIDTH, generic_digraphs
 
 WALKS = mt.RandomWalk(steps=2, restart=None)
@@ -52,6 +55,61 @@ def test_other_encodings_are_refused():
         nn.WalkEncoder(WIDTH)(mt.pad(graphs, WALKS(graphs)))
     with pytest.raises(ValueError, match="is PaddedEigenpairs, this encoder takes"):
         nn.WalkEncoder(WIDTH, of="eigenpairs")(mt.pad(graphs, mt.MagneticLaplacian(k=2)(graphs)))
+
+
+@settings(max_examples=20)
+@given(digraphs(max_nodes=8))
+def test_pairs_are_random_walks_or_roots_of_them(graphs):
+    batch, walks = mt.pad(graphs), mt.RandomWalk(steps=4, restart=None)(graphs)
+    plain, rooted = (nn.PairWalkEncoder(steps=4, root=root)(batch).pairs for root in (False, True))
+    lengths = torch.tensor([4, 3, 2, 1, 1, 2, 3, 4])
+    for number, size in enumerate(graphs.sizes.tolist()):
+        inside = number, slice(size), slice(size)
+        torch.testing.assert_close(plain[inside], walks[number], rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(rooted[inside] ** lengths, plain[inside], rtol=1e-5, atol=1e-6)
+
+
+@settings(max_examples=20)
+@given(digraphs(max_nodes=8))
+def test_the_first_walk_that_arrives_has_the_length_of_the_distance(graphs):
+    pairs = nn.PairWalkEncoder(steps=8)(mt.pad(graphs)).pairs
+    distances = pair_targets(graphs, "directed-distance")
+    for number, expected in enumerate(distances):
+        size = len(expected)
+        backward, forward = pairs[number, :size, :size].chunk(2, dim=-1)
+        apart = ~torch.eye(size, dtype=torch.bool)
+        assert torch.equal(_first_arrival(forward)[apart], expected.long()[apart])
+        assert torch.equal(_first_arrival(backward.flip(-1))[apart], expected.T.long()[apart])
+
+
+def _first_arrival(walks: torch.Tensor) -> torch.Tensor:
+    """The number of steps of the first walk with a probability, −1 where none has one."""
+    arrived = walks > 0
+    return torch.where(arrived.any(-1), arrived.int().argmax(-1) + 1, -1)
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+def test_long_walks_stay_visible(autocast):
+    """Half of the walkers leave at each step: one in a hundred million makes all of 26."""
+    steps = 26
+    path, leaves = torch.arange(steps), torch.arange(steps + 1, 2 * steps + 1)
+    edges = torch.cat([torch.stack([path, path + 1]), torch.stack([path, leaves])], dim=1)
+    batch = mt.pad(mt.Digraphs.from_edges(edges))
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        plain, rooted = (nn.PairWalkEncoder(steps, root)(batch).pairs for root in (False, True))
+    assert plain.dtype == rooted.dtype == torch.float32
+    assert plain[0, 0, steps, -1] == 2.0**-steps
+    assert plain[0, 0, steps, -1].half() == 0
+    torch.testing.assert_close(rooted[0, 0, steps], torch.eye(2 * steps)[-1] / 2)
+
+
+def test_a_head_of_pairs_takes_walks_without_an_encoding():
+    encoder = nn.PairWalkEncoder(steps=5)
+    model = nn.DigraphTransformer(WIDTH, 1, nn.PairHead(pair_channels=encoder.pair_channels), encoder)
+    assert (encoder.pair_channels, encoder.encodings()) == (10, {})
+    assert model(generic_digraphs(0)).shape == (3, 8, 8, 1)
+    with pytest.raises(ValueError, match="steps=0 is no number of steps"):
+        nn.PairWalkEncoder(steps=0)
 
 
 def test_biases_alone_cannot_tell_equal_nodes_apart():

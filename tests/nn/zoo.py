@@ -85,6 +85,9 @@ ZOO: dict[str, Row] = {
     "SPE, Laplacian": Row(transformer(spe(width=WIDTH, encoding=REAL)), sees_directions=False),
     "walks": Row(transformer(lambda: nn.WalkEncoder(WIDTH))),
     "walks, relative": Row(transformer(lambda: nn.WalkEncoder(WIDTH), lambda: nn.RelativeWalkEncoder(HEADS, LAYERS))),
+    "walks, pairs": Row(
+        transformer(lambda: nn.WalkEncoder(WIDTH), lambda: nn.PairWalkEncoder(steps=3)), pair_channels=6
+    ),
     "SVD": Row(transformer(lambda: nn.SVDEncoder(K, WIDTH))),
     "sinusoidal": Row(transformer(lambda: nn.SinusoidalEncoder(WIDTH)), sees_directions=False, sees_numbers=True),
     "depth": Row(transformer(lambda: nn.DepthEncoder(WIDTH))),

@@ -28,6 +28,11 @@ CASES = {
     "distances, magnetic": ("playground", "magnetic", [*SMALL, "encoding.k=8"]),
     "distances in DAGs, walks": ("playground", "walks", [*SMALL, "task.acyclic=true"]),
     "distances, relative walks": ("playground", "relative-walks", SMALL),
+    "distances in DAGs, walks between pairs": (
+        "playground",
+        "magnetic",
+        [*SMALL, "encoding.k=8", "encoding.pair_steps=16", "task.acyclic=true"],
+    ),
     "distances, multi-q": (
         "playground",
         "multi-q",

@@ -87,6 +87,22 @@ def test_parameters_are_a_function_of_the_seed():
     assert first(1) == first(1) != first(2)
 
 
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_any_encoding_has_room_for_walks_between_pairs(encoding):
+    changes = ["encoding.pair_steps=2", "model.width=32", "model.layers=1", "task.train=4"]
+    config = configuration("playground", encoding, overrides=changes)
+    model = build_model(config.task, config.encoding, config.model, seed=0)
+    graphs = next(config.task.stream(seed=0, batch=2)).graphs
+    assert model.eval()(graphs).isfinite().all()
+    bare = configuration("playground", encoding, overrides=changes[1:]).encoding
+    assert config.encoding.pair_channels == bare.pair_channels + 4
+
+
+def test_walks_between_pairs_go_somewhere():
+    with pytest.raises(ValueError, match="encoding: pair_steps=-1 is no number of steps: give 0 for none"):
+        configuration("playground", "magnetic", overrides=["encoding.pair_steps=-1"])
+
+
 @pytest.mark.parametrize(("task", "encoding"), [("sorting", "none"), ("playground", "multi-q")])
 @pytest.mark.parametrize("kind", VARIANTS)
 def test_every_variant_changes_the_tables_that_it_names(task, encoding, kind):

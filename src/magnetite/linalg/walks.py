@@ -49,6 +49,19 @@ def walk_features(
     return torch.stack([*reversed(backward), *forward], dim=-1)
 
 
+def step_means(features: Float[Tensor, "*pairs f"], steps: int) -> Float[Tensor, "*pairs f"]:
+    """`p_k^{1/k}`, the geometric mean of a walk's steps: of the size of one step's probability, however long the walk.
+
+    `features` are `walk_features` of both directions without PageRank, `[p_k, …, p_1, p_1, …, p_k]`, or of one.
+
+    >>> step_means(torch.tensor([2.0**-20, 0.0, 0.5, 0.25]), steps=2).tolist()
+    [0.0009765625, 0.0, 0.5, 0.5]
+    """
+    number = torch.arange(1, steps + 1, device=features.device)
+    number = torch.cat([number.flip(0), number]) if features.shape[-1] > steps else number
+    return features ** number.reciprocal()
+
+
 def _one_way(step: Tensor, steps: int, restart: float | None) -> list[Tensor]:
     features = powers(step, steps)
     return features if restart is None else [*features, pagerank(step, restart)]

@@ -21,7 +21,7 @@ from magnetite.nn.presets import CodeSizes, sat, sat_plus_plus
 from magnetite.nn.relations import WireRelations
 from magnetite.nn.spe import SPE
 from magnetite.nn.transformer import DigraphTransformer
-from magnetite.nn.walks import RelativeWalkEncoder, WalkEncoder
+from magnetite.nn.walks import PairWalkEncoder, RelativeWalkEncoder, WalkEncoder
 
 __all__ = [
     "GCN",
@@ -44,6 +44,7 @@ __all__ = [
     "Module",
     "NodeHead",
     "PairHead",
+    "PairWalkEncoder",
     "PositionEncoder",
     "Positions",
     "RelativeWalkEncoder",

@@ -93,11 +93,7 @@ def shifted_laplacian(batch: Batch, q: float) -> tuple[Matrices, Matrices]:
     >>> real[0, 0, 1].abs().round().item(), imag[0, 0, 1].item(), imag[0, 1, 0].item()
     (0.0, -1.0, 1.0)
     """
-    count, size = batch.mask.shape
-    source, target = batch.edges
-    flat = torch.zeros(count * size * size, device=batch.device)
-    flat = flat.index_add(0, source * size + target % size, batch.edge_weight * batch.edge_mask)
-    forward = flat.view(count, size, size)
+    forward = batch.adjacency()
     backward, total = forward.mT, forward + forward.mT
     weight = torch.where((forward > 0) & (backward > 0), total / 2, total)
     degree = weight.sum(-1)

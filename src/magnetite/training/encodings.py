@@ -20,23 +20,49 @@ class Room:
 
 @dataclass(frozen=True)
 class EncodingChoice:
-    """Base of the choices, each a frozen dataclass of options."""
+    """Base of the choices, each a frozen dataclass of options.
+
+    Beside any of them, `pair_steps > 0` gives random walks of so many steps to a head of pairs, as `p_k^{1/k}` with
+    `pair_root`.
+    """
+
+    pair_steps: int = 0
+    pair_root: bool = True
+
+    def __post_init__(self) -> None:
+        if self.pair_steps < 0:
+            raise ValueError(f"pair_steps={self.pair_steps} is no number of steps: give 0 for none, or such as 16")
 
     @property
     def pair_channels(self) -> int:
         """Features of pairs of nodes that the encoder gives to a head of pairs."""
-        return 0
+        return self.own_pair_channels + (self._pair_walks().pair_channels if self.pair_steps else 0)
 
     def encoder(self, room: Room) -> PositionEncoder | None:
-        """The encoder for a model."""
+        """The encoder for a model: the choice's own one, and the walks between pairs."""
+        own = self.own_encoder(room)
+        if not self.pair_steps:
+            return own
+        return self._pair_walks() if own is None else nn.Combined([own, self._pair_walks()])
+
+    @property
+    def own_pair_channels(self) -> int:
+        """Those of the choice's own encoder."""
+        return 0
+
+    def own_encoder(self, room: Room) -> PositionEncoder | None:
+        """The encoder that the choice stands for."""
         raise NotImplementedError
+
+    def _pair_walks(self) -> nn.PairWalkEncoder:
+        return nn.PairWalkEncoder(self.pair_steps, self.pair_root)
 
 
 @dataclass(frozen=True)
 class NoEncoding(EncodingChoice):
     """Nodes know nothing of their position."""
 
-    def encoder(self, room: Room) -> None:  # noqa: ARG002
+    def own_encoder(self, room: Room) -> None:  # noqa: ARG002
         """There is none."""
         return
 
@@ -52,6 +78,7 @@ class Eigenvectors(EncodingChoice):
     sign: str = "none"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.sign not in SIGNS:
             raise ValueError(f"sign={self.sign!r} is not known: choose one of {', '.join(SIGNS)}")
 
@@ -77,7 +104,7 @@ class Magnetic(Eigenvectors):
         """The eigenpairs that the encoder is fed with."""
         return magnetic(self.k, self.q, self.potentials)
 
-    def encoder(self, room: Room) -> PositionEncoder:
+    def own_encoder(self, room: Room) -> PositionEncoder:
         """The MagLapNet."""
         return nn.MagLapNet(self.k, room.width, self.encoding(), **self.options())
 
@@ -86,7 +113,7 @@ class Magnetic(Eigenvectors):
 class Combinatorial(Eigenvectors):
     """MagLapNet over eigenvectors of the combinatorial Laplacian; without a `sign` net, training draws signs."""
 
-    def encoder(self, room: Room) -> PositionEncoder:
+    def own_encoder(self, room: Room) -> PositionEncoder:
         """The MagLapNet."""
         return nn.LaplacianEncoder(self.k, room.width, **self.options())
 
@@ -103,7 +130,7 @@ class Walks(EncodingChoice):
         """The features of pairs that the encoder is fed with."""
         return RandomWalk(self.steps, self.restart or None, self.reverse)
 
-    def encoder(self, room: Room) -> PositionEncoder:
+    def own_encoder(self, room: Room) -> PositionEncoder:
         """The encoder of nodes."""
         return nn.WalkEncoder(room.width, self.encoding())
 
@@ -117,10 +144,10 @@ class RelativeWalks(Walks):
 
     nodes: bool = True
 
-    def encoder(self, room: Room) -> PositionEncoder:
+    def own_encoder(self, room: Room) -> PositionEncoder:
         """The encoder of biases, beside that of nodes."""
         biases = nn.RelativeWalkEncoder(room.heads, room.layers, self.encoding())
-        return nn.Combined([super().encoder(room), biases]) if self.nodes else biases
+        return nn.Combined([super().own_encoder(room), biases]) if self.nodes else biases
 
 
 @dataclass(frozen=True)
@@ -130,10 +157,10 @@ class MagneticAndWalks(Magnetic):
     steps: int = 3
     restart: float = 0.05
 
-    def encoder(self, room: Room) -> PositionEncoder:
+    def own_encoder(self, room: Room) -> PositionEncoder:
         """Both encoders."""
         walks = nn.RelativeWalkEncoder(room.heads, room.layers, RandomWalk(self.steps, self.restart or None))
-        return nn.Combined([super().encoder(room), walks])
+        return nn.Combined([super().own_encoder(room), walks])
 
 
 @dataclass(frozen=True)
@@ -142,7 +169,7 @@ class SingularVectors(EncodingChoice):
 
     k: int = 16
 
-    def encoder(self, room: Room) -> PositionEncoder:
+    def own_encoder(self, room: Room) -> PositionEncoder:
         """The encoder of nodes."""
         return nn.SVDEncoder(self.k, room.width)
 
@@ -151,7 +178,7 @@ class SingularVectors(EncodingChoice):
 class Sinusoids(EncodingChoice):
     """Sines of the node numbers as they are given."""
 
-    def encoder(self, room: Room) -> PositionEncoder:
+    def own_encoder(self, room: Room) -> PositionEncoder:
         """The encoder of nodes."""
         return nn.SinusoidalEncoder(room.width)
 
@@ -173,14 +200,15 @@ class StablePositions(EncodingChoice):
     pairs: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         magnetic(self.k, self.q, self.potentials)  # which checks them
 
     @property
-    def pair_channels(self) -> int:
+    def own_pair_channels(self) -> int:
         """Real and imaginary parts of each channel."""
         return 2 * self.channels if self.pairs else 0
 
-    def encoder(self, room: Room) -> PositionEncoder:
+    def own_encoder(self, room: Room) -> PositionEncoder:
         """The SPE."""
         return nn.SPE(
             self.k,
