@@ -60,6 +60,26 @@ def test_words_are_lowered_at_evaluation_only():
     torch.testing.assert_close(trained - evaluated, expected)
 
 
+@pytest.mark.parametrize("pair_layer", [True, False])
+@torch.no_grad()
+def test_features_of_pairs_join_after_the_first_layer_or_within_it(pair_layer):
+    torch.manual_seed(0)
+    graphs, gelu = generic_digraphs(0), torch.nn.functional.gelu
+    head = nn.PairHead(2, hidden=8, pair_channels=4, pair_layer=pair_layer)
+    head.setup(WIDTH)
+    batch = mt.pad(graphs)
+    states, features = torch.randn(*batch.mask.shape, WIDTH), torch.randn(*batch.mask.shape, batch.mask.shape[1], 4)
+    source, target = head.ends(states).chunk(2, dim=-1)
+    read = torch.cat([(states * batch.mask[..., None]).sum(1), batch.sizes[:, None]], dim=-1)
+    ends, between = (source[:, :, None] + target[:, None]) + head.whole(read)[:, None, None], head.between(features)
+    if pair_layer:
+        first = gelu(head.first_norm(ends)) + gelu(head.between_norm(between))
+    else:
+        first = gelu(head.first_norm(ends + between))
+    expected = head.last(gelu(head.second_norm(head.second(first))))
+    torch.testing.assert_close(head(states, batch, Positions(pairs=features)), expected, rtol=1e-4, atol=1e-5)
+
+
 def test_what_is_missing_is_named():
     graphs = generic_digraphs(0)
     with pytest.raises(ValueError, match="positions give 0 channels a pair, this PairHead takes 4"):

@@ -28,7 +28,7 @@ def test_the_papers_settings():
     assert (playground.optim.batch, playground.optim.epochs, playground.task.train) == (384, 30, 400_000)
     assert playground.to_dict()["encoding"]["k"] == 16
     assert playground.to_dict()["model"] == {
-        "name": "transformer", "width": 256, "places": 0, "borders": 0, "layers": 4, "heads": 4,
+        "name": "transformer", "width": 256, "places": 0, "borders": 0, "pair_layer": True, "layers": 4, "heads": 4,
         "expansion": 4, "dropout": 0.185, "norm": "post", "local": 0, "length_scaled": False, "readout": "cls",
     }  # fmt: skip
 
@@ -73,7 +73,7 @@ def test_bad_overrides_are_named(override, message):
 def test_another_kind_of_model_has_its_own_options():
     config = configuration("sorting", "none", "quick", {"model": {"name": "gnn", "steps": 2}})
     assert config.to_dict()["model"] == {
-        "name": "gnn", "width": 256, "places": 0, "borders": 0, "steps": 2, "directed": True,
+        "name": "gnn", "width": 256, "places": 0, "borders": 0, "pair_layer": True, "steps": 2, "directed": True,
     }  # fmt: skip
 
 

@@ -139,8 +139,11 @@ class PairHead(Head):
 
     The answer is `[p, outputs]`, one row a slot of `batch.asked`; without that `[b, n, n, outputs]`, source × target.
     The first layer is linear in its three parts, so `W [h_u, h_v, r] = W₁h_u + W₂h_v + W₃r` costs `n` products instead
-    of `n²`. `r` is the sum of the nodes beside their number. `pair_channels` features of the positions' pairs, if any,
-    join in the first layer. `positive` ends in softplus, for distances.
+    of `n²`. `r` is the sum of the nodes beside their number. `positive` ends in softplus, for distances.
+
+    `pair_channels` features of the positions' pairs, if any, have a first layer of their own, whose result is added:
+    beside `r` and `n`, which grow with the graph, the first LayerNorm would leave little of them. Without `pair_layer`
+    they join before it.
     """
 
     def __init__(
@@ -150,9 +153,11 @@ class PairHead(Head):
         pair_channels: int = 0,
         positive: bool = False,
         activation: str = "gelu",
+        pair_layer: bool = True,
     ):
         super().__init__()
-        self.outputs, self.hidden, self.pair_channels, self.positive = outputs, hidden, pair_channels, positive
+        self.outputs, self.hidden, self.positive = outputs, hidden, positive
+        self.pair_channels, self.pair_layer = pair_channels, pair_layer
         self.activation = activation_named(activation)
 
     def setup(self, width: int) -> None:
@@ -160,7 +165,9 @@ class PairHead(Head):
         hidden = self.hidden or width
         self.ends = torch.nn.Linear(width, 2 * hidden)
         self.whole = torch.nn.Linear(width + 1, hidden, bias=False)
-        self.between = torch.nn.Linear(self.pair_channels, hidden, bias=False) if self.pair_channels else None
+        if self.pair_channels:
+            self.between = torch.nn.Linear(self.pair_channels, hidden)
+            self.between_norm = Norm(hidden) if self.pair_layer else None
         self.first_norm, self.second_norm = Norm(hidden), Norm(hidden)
         self.second = torch.nn.Linear(hidden, hidden)
         self.last = torch.nn.Linear(hidden, self.outputs)
@@ -203,12 +210,19 @@ class PairHead(Head):
     def _answer(
         self, pairs: Float[Tensor, "*pairs hidden"], between: Float[Tensor, "*pairs c"] | None
     ) -> Float[Tensor, "*pairs outputs"]:
-        if self.between is not None and between is not None:
-            pairs = pairs + self.between(between)
-        pairs = self.activation(self.first_norm(pairs))
+        pairs = self._first_layer(pairs, None if between is None else self.between(between))
         pairs = self.activation(self.second_norm(self.second(pairs)))
         answer = self._last(pairs)
         return torch.nn.functional.softplus(answer) if self.positive else answer
+
+    def _first_layer(
+        self, ends: Float[Tensor, "*pairs hidden"], between: Float[Tensor, "*pairs hidden"] | None
+    ) -> Float[Tensor, "*pairs hidden"]:
+        if between is None:
+            return self.activation(self.first_norm(ends))
+        if self.between_norm is None:
+            return self.activation(self.first_norm(ends + between))
+        return self.activation(self.first_norm(ends)) + self.activation(self.between_norm(between))
 
     def _last(self, pairs: Float[Tensor, "*pairs hidden"]) -> Float[Tensor, "*pairs outputs"]:
         """One output is a sum, which a compiler joins to the layers before it; as a product of matrices it is slow."""

@@ -26,12 +26,14 @@ class ModelChoice:
     """What all models share.
 
     Of sorting networks, `places` moves the wires on, among so many; 0 leaves them. `borders` tells how near a wire is
-    to the first and the last one.
+    to the first and the last one. Of pairs of nodes, `pair_layer` gives what the encoding knows of them a layer of its
+    own in the head.
     """
 
     width: int = 256
     places: int = 0
     borders: int = 0
+    pair_layer: bool = True
 
     def __post_init__(self) -> None:
         for name in ("places", "borders"):
@@ -177,9 +179,7 @@ def build_model(task: Task, encoding: EncodingChoice, model: ModelChoice, seed: 
     )
     """
     torch.manual_seed(seed)
-    return model.build(
-        Parts(encoding.encoder(model.room), _embedding(task, model), _head(task, encoding, model.graph_readout))
-    )
+    return model.build(Parts(encoding.encoder(model.room), _embedding(task, model), _head(task, encoding, model)))
 
 
 def _embedding(task: Task, model: ModelChoice) -> Embedding:
@@ -188,7 +188,8 @@ def _embedding(task: Task, model: ModelChoice) -> Embedding:
     return nn.SameNodes()
 
 
-def _head(task: Task, encoding: EncodingChoice, readout: str) -> Head:
+def _head(task: Task, encoding: EncodingChoice, model: ModelChoice) -> Head:
     if isinstance(task, Playground):
-        return nn.PairHead(positive=not task.classifies, pair_channels=encoding.pair_channels)
-    return nn.GraphHead(2, readout)
+        channels, layer = encoding.pair_channels, model.pair_layer
+        return nn.PairHead(positive=not task.classifies, pair_channels=channels, pair_layer=layer)
+    return nn.GraphHead(2, model.graph_readout)
