@@ -100,7 +100,7 @@ class Config:
 
     >>> config = Config.from_dict({"task": {"name": "sorting"}, "encoding": {"name": "magnetic", "k": 25}})
     >>> config.encoding
-    Magnetic(k=25, ...)
+    Magnetic(..., k=25, ...)
     >>> Config.from_dict(config.to_dict()) == config
     True
     """

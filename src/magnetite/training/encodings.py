@@ -18,7 +18,7 @@ class Room:
     layers: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EncodingChoice:
     """Base of the choices, each a frozen dataclass of options.
 
