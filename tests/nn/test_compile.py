@@ -18,6 +18,7 @@ QUICK = [
     "magnetic, multi-q, SignNet with GNN",
     "SPE, biases",
     "SPE, pairs",
+    "walks, pairs",
     "two encoders, pre-norm",
     "SAT++",
     "MagNet",
