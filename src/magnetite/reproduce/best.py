@@ -55,7 +55,7 @@ def tried_cells() -> list[Cell]:
 
 def distance_cells() -> list[Cell]:
     """Directed distances in DAGs."""
-    return best_cells("playground", "magnetic", DISTANCES)
+    return best_cells("playground", "walks", DISTANCES)
 
 
 def reproduce_sorting(request: Request) -> None:
