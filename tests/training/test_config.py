@@ -103,16 +103,7 @@ def test_walks_between_pairs_go_somewhere():
         configuration("playground", "magnetic", overrides=["encoding.pair_steps=-1"])
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_every_ablation_takes_one_change_back(task):
-    best = configuration(task, "magnetic", "best").to_dict()
-    for name, tables in variants(task, "best", "without").items():
-        other = configuration(task, "magnetic", "best", tables).to_dict()
-        changed = [
-            (table, option) for table in best for option in best[table] if best[table][option] != other[table][option]
-        ]
-        assert len(changed) == 1, name
-@pytest.mark.parametrize(("task", "encoding"), [("sorting", "none"), ("playground", "multi-q")])
+@pytest.mark.parametrize(("task", "encoding"), [("sorting", "none"), ("playground", "walks")])
 @pytest.mark.parametrize("kind", VARIANTS)
 def test_every_variant_changes_the_tables_that_it_names(task, encoding, kind):
     best = configuration(task, encoding, "best").to_dict()
