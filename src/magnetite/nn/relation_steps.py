@@ -58,11 +58,10 @@ def steps(
     inner, changes = mix.new_empty(rows, room, len(mix)), mix.new_empty(rows, room, len(change))
     for here, network in _spans(counts, wires.device):
         pair, lines = wires[here], (network[:, None], wires[here])
-        before[here] = states[lines].transpose(1, 2)
-        through = before[here].flatten(2).to(mix) @ mix.T
-        aside = torch.addmm(drive[here], before[here][network, pair[:, 1], 0].to(mix), lean.T)
-        _enter(through, aside, kinds, pair, inner[here])
-        torch.matmul(gelu(inner[here]), change.T, out=changes[here])
+        both, own = _arrive(states, network, pair, before[here], mix)
+        aside = torch.addmm(drive[here], own, lean.T)
+        bent = _enter(both @ mix.T, aside, kinds, pair, inner[here])
+        torch.matmul(bent, change.T, out=changes[here])
         after = _leave(before[here], changes[here], shift, pair, live[here])
         states[lines] = after
         states.transpose(1, 2)[lines] = after
@@ -89,14 +88,12 @@ def slopes(
     )
     for here, network in reversed(_spans(counts, wires.device)):
         pair, lines = wires[here], (network[:, None], wires[here])
-        above = _gathered(lower[lines], lower.transpose(1, 2)[lines], pair)
+        above = _gathered(lower, network, pair)
         lower.transpose(1, 2)[lines] = 0
         direct = _unleave(above, before[here], changes[here], shift, live[here], of_changes[here])
         _unenter(of_changes[here] @ change, inner[here], of_inner[here])
-        direct += (of_inner[here] @ mix).view_as(direct)
         torch.sum(of_inner[here], 1, out=of_drive[here])
-        direct[network, pair[:, 1], 0] += of_drive[here] @ lean
-        lower[lines] = direct.transpose(1, 2)
+        lower[lines] = _returned(direct, of_inner[here] @ mix, of_drive[here] @ lean, pair)
     own = before[torch.arange(len(wires), device=wires.device), wires[:, 1], 0].to(mix)
     place = torch.nn.functional.one_hot(_kind(wires, before.shape[1]), KINDS).to(mix)
     flat = of_inner.flatten(0, 1)
@@ -121,8 +118,18 @@ def _kind(pair: Tensor, room: int) -> Tensor:
 
 
 @on_gpus_compiled
-def _enter(through: Tensor, aside: Tensor, kinds: Tensor, pair: Tensor, inner: Tensor) -> None:
+def _arrive(states: Tensor, network: Tensor, pair: Tensor, before: Tensor, like: Tensor) -> tuple[Tensor, Tensor]:
+    """What both wires have to do with each wire, `[nodes, room, 2 c]`, and with each other; the first is kept."""
+    lines = states[network[:, None], pair]
+    before.copy_(lines.transpose(1, 2))
+    own = states[network, pair[:, 0], pair[:, 1]]
+    return lines.transpose(1, 2).flatten(2).to(like), own.to(like)
+
+
+@on_gpus_compiled
+def _enter(through: Tensor, aside: Tensor, kinds: Tensor, pair: Tensor, inner: Tensor) -> Tensor:
     inner.copy_(through + aside[:, None] + kinds[_kind(pair, inner.shape[1])])
+    return gelu(inner)
 
 
 @on_gpus_compiled
@@ -140,8 +147,9 @@ def _leave(before: Tensor, changes: Tensor, shift: Tensor, pair: Tensor, live: T
 
 
 @on_gpus_compiled
-def _gathered(lines: Tensor, columns: Tensor, pair: Tensor) -> Tensor:
+def _gathered(lower: Tensor, network: Tensor, pair: Tensor) -> Tensor:
     """Slopes of what `_leave` gave, which was written into lines and columns: `[nodes, room, 2, c]`."""
+    lines, columns = lower[network[:, None], pair], lower.transpose(1, 2)[network[:, None], pair]
     wire = torch.arange(lines.shape[2], device=pair.device)
     itself = wire == pair[..., None]  # where line and column cross, there is one entry
     each = torch.where(itself[..., None], lines, lines + columns)
@@ -171,6 +179,15 @@ def _unenter(above: Tensor, inner: Tensor, of_inner: Tensor) -> None:
     value = inner.to(torch.promote_types(inner.dtype, torch.float32))
     share, density = torch.special.ndtr(value), torch.exp(-(value**2) / 2) * (0.5 / torch.pi) ** 0.5
     of_inner.copy_(above * (share + value * density))
+
+
+@on_gpus_compiled
+def _returned(direct: Tensor, through: Tensor, own: Tensor, pair: Tensor) -> Tensor:
+    """Slopes of the lines of both wires, `[nodes, 2, room, c]`, on all ways that they came in."""
+    wire = torch.arange(direct.shape[1], device=pair.device)
+    each = torch.where((wire == pair[:, 1:])[..., None], own[:, None], 0)
+    aside = torch.stack([each, torch.zeros_like(each)], dim=2)
+    return (direct + through.view_as(direct) + aside).transpose(1, 2)
 
 
 def _halves(changes: Tensor, shift: Tensor, like: Tensor) -> tuple[Tensor, Tensor]:
