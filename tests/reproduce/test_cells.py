@@ -10,7 +10,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 TINY = {
     "task": {"train": 60, "valid": 12, "test": 8, "train_longest": 7, "valid_longest": 8},
-    "model": {"width": 32, "layers": 1},
+    "model": {"name": "transformer", "width": 32, "layers": 1},
     "optim": {"batch": 20, "epochs": 0.34},
 }
 

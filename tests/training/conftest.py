@@ -12,7 +12,7 @@ from magnetite.training.presets import configuration
 
 TINY = {
     "task": {"train": 60, "valid": 12, "test": 8, "train_longest": 7, "valid_longest": 8},
-    "model": {"width": 32, "layers": 1},
+    "model": {"name": "transformer", "width": 32, "layers": 1},
     "encoding": {"k": 4},
     "optim": {"batch": 20, "epochs": 2, "warmup": 0.5},
     "run": {"log_every": 2, "checkpoint_minutes": 0.0},

@@ -49,7 +49,7 @@ def test_every_encoding_trains(trainer, tmp_path, encoding):
     assert 0 <= figures["accuracy"] <= 1
 
 
-@pytest.mark.parametrize("model", ["gnn", "magnet"])
+@pytest.mark.parametrize("model", ["gnn", "magnet", "relations"])
 def test_every_model_trains(trainer, tmp_path, model):
     run = trainer(tiny("magnetic", f"model.name={model}", "model.width=32", "optim.epochs=0.34"), tmp_path)
     run.run()
@@ -62,6 +62,14 @@ def test_a_training_lowers_its_loss(trainer, tmp_path):
     trainer(config, tmp_path).run()
     losses = [line["loss"] for line in logged(tmp_path, "train")]
     assert losses[-1] < 0.9 * losses[0]
+
+
+@pytest.mark.slow
+def test_networks_of_twice_the_length_are_judged_after_minutes(trainer, tmp_path):
+    run = trainer(configuration("sorting", "none", "quick"), tmp_path)
+    run.run()
+    figures = run.evaluate(run.evaluation_data("test"))
+    assert min(figures[f"accuracy/{length}"] for length in range(10, 17)) > 0.85
 
 
 @pytest.mark.parametrize("mode", ["resident", "fresh"])
