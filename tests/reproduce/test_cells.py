@@ -89,6 +89,7 @@ def test_options_that_came_later_do_not_void_a_result(tmp_path):
         ("figure-playground", playground.playground_cells),
         ("figure-walks", playground.walk_cells),
         ("figure-quick", playground.quick_cells),
+        ("figure-quick-sorting", best.quick_cells),
         ("figure-tried-sorting", best.tried_cells),
         ("figure-best-sorting", best.sorting_cells),
         ("figure-best-distance", best.distance_cells),

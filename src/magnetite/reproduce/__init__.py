@@ -19,6 +19,7 @@ TRAINED: dict[str, Callable[[Request], None]] = {
     "figure-sorting": sorting.reproduce_encodings,
     "figure-q-sweep": sorting.reproduce_potentials,
     "figure-gnn": sorting.reproduce_messages,
+    "figure-quick-sorting": best.reproduce_quick,
     "figure-tried-sorting": best.reproduce_tried,
     "figure-best-sorting": best.reproduce_sorting,
     "figure-best-distance": best.reproduce_distance,

@@ -53,6 +53,15 @@ def tried_cells() -> list[Cell]:
     ]
 
 
+def quick_cells() -> list[Cell]:
+    """Minutes on two cores: relations of wires, and attention over nodes with magnetic encodings, on equal terms."""
+    attention = {"model": {"name": "transformer", "width": 64, "layers": 2}}
+    return [
+        Cell("quick-sorting-relations", "sorting", "none", {}, "quick"),
+        Cell("quick-sorting-attention", "sorting", "magnetic", attention, "quick"),
+    ]
+
+
 def distance_cells() -> list[Cell]:
     """Directed distances in DAGs."""
     return best_cells("playground", "walks", DISTANCES)
@@ -61,6 +70,11 @@ def distance_cells() -> list[Cell]:
 def reproduce_sorting(request: Request) -> None:
     """Accuracy and F1 by length."""
     by_length("figure-best-sorting", sorting_cells(), request)
+
+
+def reproduce_quick(request: Request) -> None:
+    """Accuracy and F1 by length, after minutes."""
+    by_length("figure-quick-sorting", quick_cells(), request)
 
 
 def reproduce_tried(request: Request) -> None:
