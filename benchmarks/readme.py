@@ -178,7 +178,19 @@ def _training() -> list[Row]:
             f"magnetic {_percents(trained['magnetic'])}",
             "magnetite reproduce figure-sorting",
         ),
+        _quick(),
     ]
+
+
+def _quick() -> Row:
+    quick = result("figure-quick-sorting")
+    accuracy, seen = quick["accuracy"], quick["cells"]["quick-sorting-relations"]["graphs_seen"]
+    return (
+        f"the same after minutes on a CPU, {seen:,} graphs of lengths 7–8 seen",
+        f"attention over nodes, magnetic {_percents(accuracy['quick-sorting-attention'])}",
+        f"relations of wires {_percents(accuracy['quick-sorting-relations'])}",
+        "magnetite reproduce figure-quick-sorting",
+    )
 
 
 def _percents(shares: list[float]) -> str:
