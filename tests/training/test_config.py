@@ -110,3 +110,16 @@ def test_every_variant_changes_the_tables_that_it_names(task, encoding, kind):
     for name, tables in variants(task, "best", kind).items():
         other = configuration(task, encoding, "best", tables).to_dict()
         assert {table for table in best if best[table] != other[table]} == set(tables), name
+
+
+@pytest.mark.parametrize(
+    ("task", "option", "said"),
+    [
+        ("playground", "model.name=relations", "only sorting networks have: give another model"),
+        ("sorting", "model.wires=5", "model.wires=5 has no room for networks of length 11"),
+        ("sorting", "model.places=3", "places=3, borders=0 change codes of wires"),
+    ],
+)
+def test_relations_are_for_sorting_networks_that_fit(task, option, said):
+    with pytest.raises(ValueError, match=said):
+        configuration(task, "none", "best", overrides=[option])

@@ -112,6 +112,9 @@ class Config:
     data: Data = field(default_factory=Data)
     run: Run = field(default_factory=Run)
 
+    def __post_init__(self) -> None:
+        self.model.check(self.task)
+
     @classmethod
     def from_dict(cls, tables: Mapping[str, Mapping[str, Any]]) -> "Config":
         """From plain tables; what is not known, or of another type, is named."""

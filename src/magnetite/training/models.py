@@ -40,6 +40,9 @@ class ModelChoice:
             if getattr(self, name) < 0:
                 raise ValueError(f"{name}={getattr(self, name)} is negative: give 0 to leave it out")
 
+    def check(self, task: Task) -> None:
+        """Refuse a task that the model is not for."""
+
     @property
     def room(self) -> Room:
         """What a position encoder has to fit; without attention there is nothing to be biased."""
@@ -141,7 +144,19 @@ class Relations(ModelChoice):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.places or self.borders:
-            raise ValueError(f"places={self.places}, borders={self.borders} are of codes, which relations have none of")
+            raise ValueError(
+                f"places={self.places}, borders={self.borders} change codes of wires, which relations do not use: "
+                "leave them out"
+            )
+
+    def check(self, task: Task) -> None:
+        """Refuse graphs without wires, and too little room for them."""
+        if not isinstance(task, Sorting):
+            raise ValueError("model relations reads wires, which only sorting networks have: give another model")
+        if self.wires < task.train_longest:
+            raise ValueError(
+                f"model.wires={self.wires} has no room for networks of length {task.train_longest}: give at least that"
+            )
 
     @property
     def graph_readout(self) -> str:
