@@ -9,10 +9,12 @@
 set -u
 folder=$1 processes=$2
 shift 2
+workers=()
 mkdir -p "$folder"
 if command -v nvidia-cuda-mps-control > /dev/null; then
-    export CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d) CUDA_MPS_LOG_DIRECTORY=$folder
-    nvidia-cuda-mps-control -d && trap 'echo quit | nvidia-cuda-mps-control' EXIT
+    pipes=$(mktemp -d)
+    export CUDA_MPS_PIPE_DIRECTORY=$pipes CUDA_MPS_LOG_DIRECTORY=$pipes
+    nvidia-cuda-mps-control -d && trap 'echo quit | nvidia-cuda-mps-control; rm -rf "$pipes"' EXIT
 fi
 work() {
     for item in "$@"; do

@@ -101,10 +101,37 @@ def test_wrong_networks_are_refused():
         model(batch_of(SortingNetwork(3, [(2, 0)])))
     with pytest.raises(ValueError, match="8 wires do not fit into wires=6"):
         model.train()(batch_of(SortingNetwork(8, COMPARATORS)))
+    with pytest.raises(ValueError, match="a wire that its network has not"):
+        batch = batch_of(SortingNetwork(4, COMPARATORS), SortingNetwork(6, [(0, 5)]))
+        batch.graph_features["length"][0] = 3
+        model(batch)
+    with pytest.raises(ValueError, match="bias attention, and this model has none"):
+        position = nn.RelativeWalkEncoder(heads=2, layers=1)
+        nn.WireRelations(WIDTH, nn.GraphHead(2), position)(graphs)
     with pytest.raises(ValueError, match="no feature 'length'"):
         model(mt.pad(graphs.replace(graph_features={})).map(doubled))
-    with pytest.raises(ValueError, match="readout='cls'"):
+    with pytest.raises(ValueError, match="knows whole graphs, and no nodes"):
         nn.WireRelations(WIDTH, nn.GraphHead(2, "mean"))
+
+
+def test_a_training_may_follow_an_inference():
+    model, batch = made(), batch_of(*drawn(3))
+    with torch.inference_mode():
+        expected = tokens(model, batch).clone()
+    found = tokens(model.train(), batch)
+    found.sum().backward()
+    torch.testing.assert_close(found, expected)
+
+
+def test_half_precision_is_close_and_files_hold_it_all(tmp_path):
+    torch.manual_seed(0)
+    model = nn.WireRelations(WIDTH, nn.GraphHead(2), state=16).eval()
+    graphs = generate(20, [5, 6], seed=0).to_digraphs()
+    with torch.autocast("cpu", torch.bfloat16):
+        half = model(graphs)
+    torch.testing.assert_close(half, model(graphs), rtol=0.05, atol=0.05)
+    model.save(tmp_path)
+    torch.testing.assert_close(nn.load(tmp_path)(graphs), model(graphs), rtol=0, atol=0)
 
 
 def test_the_operator_is_one_that_torch_accepts():

@@ -64,6 +64,21 @@ def test_a_training_lowers_its_loss(trainer, tmp_path):
     assert losses[-1] < 0.9 * losses[0]
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("model", ["transformer", "relations"])
+def test_a_captured_training_goes_as_one_that_is_not(tmp_path, model):
+    from lightning.fabric import Fabric
+
+    losses = []
+    for captured in ("true", "false"):
+        config = tiny("none", f"model.name={model}", "model.width=32", "optim.epochs=2", f"run.capture={captured}")
+        folder = tmp_path / captured
+        folder.mkdir()
+        Trainer(config, folder, Fabric(accelerator="cuda", devices=1)).run()
+        losses.append([line["loss"] for line in logged(folder, "train")])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+
+
 @pytest.mark.slow
 def test_networks_of_twice_the_length_are_judged_after_minutes(trainer, tmp_path):
     run = trainer(configuration("sorting", "none", "quick"), tmp_path)

@@ -166,7 +166,7 @@ class PairHead(Head):
         self.ends = torch.nn.Linear(width, 2 * hidden)
         self.whole = torch.nn.Linear(width + 1, hidden, bias=False)
         if self.pair_channels:
-            self.between = torch.nn.Linear(self.pair_channels, hidden)
+            self.between = torch.nn.Linear(self.pair_channels, hidden, bias=self.pair_layer)
             self.between_norm = Norm(hidden) if self.pair_layer else None
         self.first_norm, self.second_norm = Norm(hidden), Norm(hidden)
         self.second = torch.nn.Linear(hidden, hidden)

@@ -22,7 +22,7 @@ SMALLEST = 1e-5
 
 
 def on_gpus_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as it is, or as few kernels where its first tensor is on a GPU."""
+    """The function as it is, or compiled to few kernels where its first tensor is on a GPU, whoever calls it."""
     compiled = functools.cache(lambda: torch.compile(function))
 
     @functools.wraps(function)
@@ -97,8 +97,7 @@ def slopes(
     own = before[torch.arange(len(wires), device=wires.device), wires[:, 1], 0].to(mix)
     place = torch.nn.functional.one_hot(_kind(wires, before.shape[1]), KINDS).to(mix)
     flat = of_inner.flatten(0, 1)
-    same = torch.eye(before.shape[1], dtype=torch.bool, device=wires.device)
-    total, diagonal = lower.sum((0, 1, 2)), lower[:, same].sum((0, 1))
+    total, diagonal = lower.sum((0, 1, 2)), lower.diagonal(0, 1, 2).sum((0, 2))
     return (
         torch.stack([total - diagonal, diagonal]),
         of_drive,
@@ -240,9 +239,13 @@ def _keep(ctx: Any, inputs: Any, output: Any) -> None:
     _, _, _, *matrices, wires, live, counts, _ = inputs
     ctx.save_for_backward(*output[1:], *matrices, wires, live)
     ctx.counts = counts
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.set_materialize_grads(False)  # of what is only kept: zeros of its size would be the largest thing written
 
 
-def _slopes(ctx: Any, upper: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+def _slopes(ctx: Any, upper: Tensor | None, *_: Any) -> tuple[Tensor | None, ...]:
+    if upper is None:
+        return (None,) * 11
     kept, matrices, (wires, live) = ctx.saved_tensors[:3], ctx.saved_tensors[3:7], ctx.saved_tensors[7:]
     return *slopes(upper, kept, matrices, wires, live, ctx.counts), None, None, None, None
 

@@ -13,10 +13,11 @@ from torch import Tensor
 from magnetite.batching import Batch
 from magnetite.nn import relation_steps
 from magnetite.nn.embeddings import Embedding, node_feature
+from magnetite.nn.gnn import no_biases
 from magnetite.nn.heads import Head
 from magnetite.nn.model import GraphModel, Part
 from magnetite.nn.positions import PositionEncoder
-from magnetite.nn.rows import as_rows, first_rows, joined
+from magnetite.nn.rows import as_rows, first_rows, joined, per_slot
 from magnetite.slots import require
 
 
@@ -50,7 +51,7 @@ class WireRelations(GraphModel):
     ):
         super().__init__(width, head, position, embedding)
         if not head.needs_cls:
-            raise ValueError("this model has a token of the whole graph, and no states of nodes: give readout='cls'")
+            raise ValueError("this model knows whole graphs, and no nodes: give a head such as GraphHead(2)")
         self.wires, inner = wires, 4 * state
         self.start = torch.nn.Parameter(torch.randn(2, state))
         self.kinds = torch.nn.Parameter(torch.randn(relation_steps.KINDS, inner) / 2)
@@ -62,6 +63,7 @@ class WireRelations(GraphModel):
 
     def body(self, parts: Sequence[Part]) -> list[Float[Tensor, "_ 1 d"]]:
         """The token of each graph, in the only slot."""
+        no_biases(parts)
         batches = [part.batch for part in parts]
         order = run_order(tuple(tuple(batch.mask.shape) for batch in batches), batches[0].device)  # pyright: ignore
         lengths = joined([_lengths(batch) for batch in batches])[order.graphs]
@@ -108,6 +110,8 @@ def _run(
     )
     wires = torch.where(live[:, None], wires, torch.arange(2, device=wires.device))
     require((wires[:, 0] < wires[:, 1]).all(), lambda: "a node's first wire is not below its second: put it first")
+    known = (wires[:, 0] >= 0) & (wires[:, 1] < per_slot([_lengths(batch) for batch in batches], batches)) | ~live
+    require(known.all(), lambda: "a node has a wire that its network has not: correct `wires`, or `length`")
     for batch in batches:
         backwards = (batch.edges[0] >= batch.edges[1]) & batch.edge_mask
         require(~backwards.any(), lambda: "an edge leads to a node of lower number: number nodes in the order of a run")
@@ -169,7 +173,8 @@ def run_order(shapes: tuple[tuple[int, ...], ...], device: torch.device) -> RunO
     return _ordered(shapes, device)
 
 
-@functools.lru_cache(maxsize=16)
+@functools.cache  # a captured step reads the order of its shapes: it must not be forgotten
+@torch.inference_mode(False)  # and be of use to a training, whoever asked first
 def _ordered(shapes: tuple[tuple[int, ...], ...], device: torch.device) -> RunOrder:
     slots = np.concatenate([np.full(graphs, size) for graphs, size in shapes])
     graphs = np.argsort(-slots, kind="stable")

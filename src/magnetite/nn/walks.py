@@ -64,9 +64,9 @@ class PairWalkEncoder(PositionEncoder):
     """`[R^k, …, R, T, …, T^k]` of each pair of nodes, as they are, for a `PairHead`: `pair_channels` numbers a pair.
 
     `T` walks along the edges, `R` against them, as in `RandomWalk`. The first `k` with `T^k[u, v] > 0` is the distance
-    from `u` to `v`, but probabilities of long walks are tiny: `root` takes `p_k^{1/k}` instead, the geometric mean of
-    the steps. Both are computed from the edges of the batch, since `2 · steps` features of every pair would fill a GPU
-    long before the graphs do. Single precision holds `p_k` down to about `10^-38`.
+    from `u` to another `v`, but probabilities of long walks are tiny: `root` takes `p_k^{1/k}` instead, the geometric
+    mean of the steps. Both are computed from the edges of the batch, since `2 · steps` features of every pair would
+    fill a GPU long before the graphs do. Single precision holds `p_k` down to about `10^-38`.
 
     >>> import magnetite as mt
     >>> graphs = mt.Digraphs.from_edges([[0, 0, 1, 2], [1, 2, 3, 3]])

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from magnetite.tasks import TASKS, Task
+from magnetite.tasks import TASKS, Playground, Task
 from magnetite.training.encodings import ENCODINGS, EncodingChoice
 from magnetite.training.models import MODELS, ModelChoice, Transformer
 
@@ -114,6 +114,8 @@ class Config:
 
     def __post_init__(self) -> None:
         self.model.check(self.task)
+        if self.encoding.pair_steps and not isinstance(self.task, Playground):
+            raise ValueError(f"encoding.pair_steps={self.encoding.pair_steps} is for tasks of pairs: leave it out")
 
     @classmethod
     def from_dict(cls, tables: Mapping[str, Mapping[str, Any]]) -> "Config":

@@ -143,6 +143,8 @@ class Relations(ModelChoice):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.state < 1:
+            raise ValueError(f"state={self.state} holds nothing of two wires: give a number such as 32")
         if self.places or self.borders:
             raise ValueError(
                 f"places={self.places}, borders={self.borders} change codes of wires, which relations do not use: "

@@ -63,11 +63,12 @@ def preset_tables(task: str, encoding: str, preset: str) -> Tables:
 def variants(task: str, preset: str, kind: str) -> dict[str, Tables]:
     """By name, tables that change a preset: `without` takes one of its changes back, `tried` was compared to choose it.
 
-    >>> variants("sorting", "best", "without")["room"]
+    >>> variants("sorting", "best", "without")["state"]
     {'model': {'state': 8}}
     """
     presets = _read(task)
     _check("preset", preset, presets)
+    _check("kind of variants", kind, dict.fromkeys(VARIANTS))
     return presets[preset].get(kind, {})
 
 
