@@ -13,7 +13,7 @@ from magnetite.training.presets import merge, variants
 SHORTER = 1 / 3
 """The share of the training that is enough to compare changes."""
 
-CHOOSING = {"task": {"train_longest": 10, "valid_longest": 12}}
+CHOOSING: dict[str, dict[str, Any]] = {"task": {"train_longest": 10, "valid_longest": 12}}
 """What `best` is chosen by: two lengths beyond those trained on, and none of the test's."""
 
 DISTANCES = {"task": {"target": "directed-distance", "acyclic": True}}
