@@ -187,7 +187,7 @@ def _quick() -> Row:
     area, seen = quick["auc"], quick["cells"]["quick-sorting-relations"]["graphs_seen"]
     return (
         f"AUC on the same lengths after minutes on a CPU, {seen:,} graphs of lengths 7–8 seen",
-        f"attention over nodes, magnetic {_percents(area['quick-sorting-attention'])}, as good as guessing",
+        f"attention over nodes, magnetic {_percents(area['quick-sorting-attention'])} (50 is guessing)",
         f"relations of wires {_percents(area['quick-sorting-relations'])}",
         "magnetite reproduce figure-quick-sorting",
     )
