@@ -81,11 +81,8 @@ def slopes(
     before, inner, changes = kept
     mix, lean, change, shift = matrices
     lower = upper.clone()
-    of_inner, of_changes, of_drive = (
-        torch.empty_like(inner),
-        torch.empty_like(changes),
-        mix.new_empty(len(wires), len(mix)),
-    )
+    of_inner, of_changes = torch.empty_like(inner), torch.empty_like(changes)
+    of_drive = mix.new_empty(len(wires), len(mix))
     for here, network in reversed(_spans(counts, wires.device)):
         pair, lines = wires[here], (network[:, None], wires[here])
         above = _gathered(lower, network, pair)
