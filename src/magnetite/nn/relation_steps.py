@@ -56,7 +56,7 @@ def steps(
     states = start[torch.eye(room, dtype=torch.long, device=start.device)].repeat(counts[0], 1, 1, 1)
     before = start.new_empty(rows, room, *start.shape)
     inner, changes = mix.new_empty(rows, room, len(mix)), mix.new_empty(rows, room, len(change))
-    for here, network in _spans(counts, wires.device):
+    for here, network in spans(counts, wires.device):
         pair, lines = wires[here], (network[:, None], wires[here])
         both, own = _arrive(states, network, pair, before[here], mix)
         aside = torch.addmm(drive[here], own, lean.T)
@@ -83,7 +83,7 @@ def slopes(
     lower = upper.clone()
     of_inner, of_changes = torch.empty_like(inner), torch.empty_like(changes)
     of_drive = mix.new_empty(len(wires), len(mix))
-    for here, network in reversed(_spans(counts, wires.device)):
+    for here, network in reversed(spans(counts, wires.device)):
         pair, lines = wires[here], (network[:, None], wires[here])
         above = _gathered(lower, network, pair)
         lower.transpose(1, 2)[lines] = 0
@@ -191,7 +191,7 @@ def _halves(changes: Tensor, shift: Tensor, like: Tensor) -> tuple[Tensor, Tenso
     return gate, update
 
 
-def _spans(counts: Sequence[int], device: torch.device) -> list[tuple[slice, Tensor]]:
+def spans(counts: Sequence[int], device: torch.device) -> list[tuple[slice, Tensor]]:
     """For each step, its rows and the numbers of its networks."""
     network = torch.arange(counts[0], device=device)
     spans = pairwise(accumulate(counts, initial=0))

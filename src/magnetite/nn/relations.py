@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 
 import numpy as np
 import torch
@@ -104,10 +103,8 @@ def _run(
 
     Then their wires, and which of them are nodes; others get any two wires.
     """
-    live, wires = (
-        as_rows([batch.mask for batch in batches]),
-        as_rows([node_feature(b, "wires").long() for b in batches]),
-    )
+    live = as_rows([batch.mask for batch in batches])
+    wires = as_rows([node_feature(batch, "wires").long() for batch in batches])
     wires = torch.where(live[:, None], wires, torch.arange(2, device=wires.device))
     require((wires[:, 0] < wires[:, 1]).all(), lambda: "a node's first wire is not below its second: put it first")
     known = (wires[:, 0] >= 0) & (wires[:, 1] < per_slot([_lengths(batch) for batch in batches], batches)) | ~live
@@ -141,11 +138,11 @@ def parallel_steps(
     """
     free = wires.new_zeros(counts[0], room)
     found = torch.empty_like(wires[:, 0])
-    for first, last in pairwise(accumulate(counts, initial=0)):
-        here, known = wires[first:last], free[: last - first]
-        step = torch.where(live[first:last], known.gather(1, here).amax(1), len(counts))
-        found[first:last] = step
-        known.scatter_(1, here, (step + 1)[:, None].expand(-1, 2))
+    for here, network in relation_steps.spans(counts, wires.device):
+        known = free[: len(network)]
+        step = torch.where(live[here], known.gather(1, wires[here]).amax(1), len(counts))
+        found[here] = step
+        known.scatter_(1, wires[here], (step + 1)[:, None].expand(-1, 2))
     return found
 
 

@@ -1,4 +1,4 @@
-"""What the presets `best` reach, what each of their changes is worth, and what they were chosen from."""
+"""What the presets `best` reach, what each of their changes is worth, and what might be better."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,13 +8,13 @@ from magnetite.reproduce.cells import Cell, Request, figure, train_missing
 from magnetite.reproduce.playground import finish
 from magnetite.reproduce.sorting import by_length
 from magnetite.tasks import Sorting
-from magnetite.training.presets import merge, variants
+from magnetite.training.presets import merge, preset_tables, variants
 
 SHORTER = 1 / 3
 """The share of the training that is enough to compare changes."""
 
 CHOOSING: dict[str, dict[str, Any]] = {"task": {"train_longest": 10, "valid_longest": 12}}
-"""What `best` is chosen by: two lengths beyond those trained on, and none of the test's."""
+"""What candidates for `best` are judged by: two lengths beyond those trained on, and none of the test's."""
 
 DISTANCES = {"task": {"target": "directed-distance", "acyclic": True}}
 
@@ -42,7 +42,7 @@ def sorting_cells() -> list[Cell]:
 
 
 def tried_cells() -> list[Cell]:
-    """What was compared to choose `best` for sorting networks, shorter.
+    """`best` for sorting networks, and the candidates for its place, shorter.
 
     >>> [cell.name for cell in tried_cells()][0]
     'tried-sorting-best'
@@ -56,8 +56,9 @@ def tried_cells() -> list[Cell]:
 
 def quick_cells() -> list[Cell]:
     """Minutes on two cores: relations of wires, and the paper's attention over nodes with its optimiser."""
-    paper = {"lr": 5e-4, "betas": [0.6, 0.9], "clip": 0.005}
-    attention = {"model": {"name": "transformer", "width": 64, "layers": 2}, "optim": paper}
+    optim = preset_tables("sorting", "magnetic", "paper")["optim"]
+    learning = {option: optim[option] for option in ("lr", "betas", "clip")}
+    attention = {"model": {"name": "transformer", "width": 64, "layers": 2}, "optim": learning}
     return [
         Cell("quick-sorting-relations", "sorting", "none", {}, "quick"),
         Cell("quick-sorting-attention", "sorting", "magnetic", attention, "quick"),

@@ -69,9 +69,8 @@ class Data:
 class Run:
     """How a training is run and watched; `evaluate_every` is a share of an epoch, `patience` counts evaluations.
 
-    `compile` is none, whole (model and loss as one graph) or layers (each layer, once for all of
-    its kind, and what is before and after them). `capture` replays a step as a CUDA graph, where one process trains on
-    a GPU.
+    `compile` is none, whole (model and loss as one graph) or layers (each layer, once for all of its kind, and what is
+    before and after them). `capture` replays a step as a CUDA graph, where one process trains on a GPU.
     """
 
     seed: int = 0

@@ -61,7 +61,7 @@ def preset_tables(task: str, encoding: str, preset: str) -> Tables:
 
 
 def variants(task: str, preset: str, kind: str) -> dict[str, Tables]:
-    """By name, tables that change a preset: `without` takes one of its changes back, `tried` was compared to choose it.
+    """By name, tables that change a preset: `without` takes one of its changes back, `tried` might be better.
 
     >>> variants("sorting", "best", "without")["state"]
     {'model': {'state': 8}}
