@@ -194,8 +194,8 @@ def _halves(changes: Tensor, shift: Tensor, like: Tensor) -> tuple[Tensor, Tenso
 def spans(counts: Sequence[int], device: torch.device) -> list[tuple[slice, Tensor]]:
     """For each step, its rows and the numbers of its networks."""
     network = torch.arange(counts[0], device=device)
-    spans = pairwise(accumulate(counts, initial=0))
-    return [(slice(first, last), network[: last - first]) for first, last in spans]
+    ends = pairwise(accumulate(counts, initial=0))
+    return [(slice(first, last), network[: last - first]) for first, last in ends]
 
 
 @steps.register_fake
