@@ -83,16 +83,17 @@ def slopes(
     lower = upper.clone()
     of_inner, of_changes = torch.empty_like(inner), torch.empty_like(changes)
     of_drive = mix.new_empty(len(wires), len(mix))
+    nothing = lower.new_zeros(())  # a plain 0 would be copied to the GPU, which a captured step cannot
     for here, network in reversed(spans(counts, wires.device)):
         pair, lines = wires[here], (network[:, None], wires[here])
         above = _gathered(lower, network, pair)
-        lower.transpose(1, 2)[lines] = 0
+        lower.transpose(1, 2)[lines] = nothing
         direct = _unleave(above, before[here], changes[here], shift, live[here], of_changes[here])
         _unenter(of_changes[here] @ change, inner[here], of_inner[here])
         torch.sum(of_inner[here], 1, out=of_drive[here])
         lower[lines] = _returned(direct, of_inner[here] @ mix, of_drive[here] @ lean, pair)
     own = before[torch.arange(len(wires), device=wires.device), wires[:, 1], 0].to(mix)
-    place = torch.nn.functional.one_hot(_kind(wires, before.shape[1]), KINDS).to(mix)
+    place = (_kind(wires, before.shape[1])[..., None] == torch.arange(KINDS, device=wires.device)).to(mix)
     flat = of_inner.flatten(0, 1)
     total, diagonal = lower.sum((0, 1, 2)), lower.diagonal(0, 1, 2).sum((0, 2))
     return (
