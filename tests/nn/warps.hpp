@@ -14,6 +14,9 @@
 #define __launch_bounds__(threads)
 #define __expf expf
 
+struct float2 {
+    float x, y;
+};
 struct float4 {
     float x, y, z, w;
 };
@@ -46,6 +49,51 @@ static unsigned __ballot_sync(unsigned, bool vote) {
     if (vote) ballot.fetch_or(1u << threadIdx.x % LANES);
     __syncwarp();
     return ballot;
+}
+
+// What every lane of a warp gives, seen by all of them.
+template <class Given> const Given *exchanged(const Given &given) {
+    alignas(16) static char places[MOST_WARPS][LANES * 64];
+    static_assert(sizeof(Given) <= 64);
+    auto *all = reinterpret_cast<Given *>(places[threadIdx.x / LANES]);
+    __syncwarp();
+    all[threadIdx.x % LANES] = given;
+    __syncwarp();
+    return all;
+}
+static float __shfl_xor_sync(unsigned, float value, int other) { return exchanged(value)[threadIdx.x % LANES ^ other]; }
+
+static float __uint_as_float(unsigned bits) {
+    float number;
+    std::memcpy(&number, &bits, sizeof number);
+    return number;
+}
+static unsigned as_bfloat16(float number) {
+    unsigned bits;
+    std::memcpy(&bits, &number, sizeof bits);
+    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+static unsigned pack(float low, float high) { return as_bfloat16(low) | as_bfloat16(high) << 16; }
+static float rsqrtf(float number) { return 1.0f / sqrtf(number); }
+static int min(int a, int b) { return a < b ? a : b; }
+static int max(int a, int b) { return a > b ? a : b; }
+
+// The product of tensor cores: a lane has two neighbouring numbers of a row of `a`, and of a column of `b`, in a word.
+struct Fragments {
+    unsigned a[4], b[2];
+};
+static void multiply_add(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    const Fragments *all = exchanged(Fragments{{a[0], a[1], a[2], a[3]}, {b[0], b[1]}});
+    const int group = threadIdx.x % LANES / 4, column = threadIdx.x % 4 * 2;
+    auto half = [](unsigned word, int odd) { return __uint_as_float(odd ? word & 0xffff0000u : word << 16); };
+    for (int part = 0; part < 4; part++) {
+        const int row = group + part / 2 * 8, n = column + part % 2;
+        for (int k = 0; k < 16; k++) {
+            const int owner = k % 8 / 2, upper = k / 8;
+            sum[part] += half(all[row % 8 * 4 + owner].a[row / 8 + 2 * upper], k % 2) * half(all[n * 4 + owner].b[upper], k % 2);
+        }
+    }
+    __syncwarp();
 }
 
 template <class Kernel, class... Arguments> void launch(int blocks, int warps, Kernel kernel, Arguments... arguments) {

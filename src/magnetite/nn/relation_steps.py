@@ -5,8 +5,7 @@ networks. Autograd would keep every step apart, and add up slopes of the matrice
 product for all steps, and the states are changed where they lie.
 """
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -14,22 +13,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import gelu
 
+from magnetite.nn import relation_steps_cuda as cuda
+
 KINDS = 5
 """Where a wire can be: below the first of the two, on it, between them, on the second, above it."""
 
 SMALLEST = 1e-5
 """Added to a variance before its root is taken."""
-
-
-def on_gpus_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as it is, or compiled to few kernels where its first tensor is on a GPU, whoever calls it."""
-    compiled = functools.cache(lambda: torch.compile(function))
-
-    @functools.wraps(function)
-    def chosen(*tensors: Tensor) -> Any:
-        return (compiled() if tensors[0].is_cuda else function)(*tensors)
-
-    return chosen
 
 
 @torch.library.custom_op("magnetite::relation_steps", mutates_args=())
@@ -52,6 +42,8 @@ def steps(
     `[g, u] = C gelu(M [R_ik, R_jk] + L R_ij + kind_k + drive) + shift`. At first `R_kk = start[1]`, all others are
     `start[0]`. Rows of `wires [rows, 2]` and `drive` are the nodes; one that is not `live` changes nothing.
     """
+    if cuda.suits(start, mix, room):
+        return cuda.forward(start, drive, (kinds, mix, lean, change, shift), wires, live, counts, room)
     rows = len(wires)
     states = start[torch.eye(room, dtype=torch.long, device=start.device)].repeat(counts[0], 1, 1, 1)
     before = start.new_empty(rows, room, *start.shape)
@@ -78,6 +70,33 @@ def slopes(
     counts: Sequence[int],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """The slopes of start, drive, kinds, mix, lean, change and shift."""
+    before, inner, _ = kept
+    mix = matrices[0]
+    walk = cuda.backward if cuda.suits(before, mix, before.shape[1]) else _walk_back
+    of_start, of_inner, of_changes, of_drive = walk(upper, kept, matrices, wires, live, counts)
+    own = before[torch.arange(len(wires), device=wires.device), wires[:, 1], 0].to(mix)
+    place = (_kind(wires, before.shape[1])[..., None] == torch.arange(KINDS, device=wires.device)).to(mix)
+    flat = of_inner.flatten(0, 1)
+    return (
+        of_start,
+        of_drive,
+        place.flatten(0, 1).T @ flat,
+        flat.T @ before.flatten(0, 1).flatten(1).to(mix),
+        of_drive.T @ own,
+        of_changes.flatten(0, 1).T @ gelu(inner).flatten(0, 1),
+        of_changes.sum((0, 1), dtype=before.dtype).to(mix),
+    )
+
+
+def _walk_back(
+    upper: Tensor,
+    kept: Sequence[Tensor],
+    matrices: Sequence[Tensor],
+    wires: Tensor,
+    live: Tensor,
+    counts: Sequence[int],
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The slopes of start; then, of every node, those of what enters, of changes, and of the drive."""
     before, inner, changes = kept
     mix, lean, change, shift = matrices
     lower = upper.clone()
@@ -92,19 +111,8 @@ def slopes(
         _unenter(of_changes[here] @ change, inner[here], of_inner[here])
         torch.sum(of_inner[here], 1, out=of_drive[here])
         lower[lines] = _returned(direct, of_inner[here] @ mix, of_drive[here] @ lean, pair)
-    own = before[torch.arange(len(wires), device=wires.device), wires[:, 1], 0].to(mix)
-    place = (_kind(wires, before.shape[1])[..., None] == torch.arange(KINDS, device=wires.device)).to(mix)
-    flat = of_inner.flatten(0, 1)
     total, diagonal = lower.sum((0, 1, 2)), lower.diagonal(0, 1, 2).sum((0, 2))
-    return (
-        torch.stack([total - diagonal, diagonal]),
-        of_drive,
-        place.flatten(0, 1).T @ flat,
-        flat.T @ before.flatten(0, 1).flatten(1).to(mix),
-        of_drive.T @ own,
-        of_changes.flatten(0, 1).T @ gelu(inner).flatten(0, 1),
-        of_changes.sum((0, 1), dtype=before.dtype).to(mix),
-    )
+    return torch.stack([total - diagonal, diagonal]), of_inner, of_changes, of_drive
 
 
 def _kind(pair: Tensor, room: int) -> Tensor:
@@ -114,7 +122,6 @@ def _kind(pair: Tensor, room: int) -> Tensor:
     return (wire >= low).long() + (wire > low) + (wire >= high) + (wire > high)
 
 
-@on_gpus_compiled
 def _arrive(states: Tensor, network: Tensor, pair: Tensor, before: Tensor, like: Tensor) -> tuple[Tensor, Tensor]:
     """What both wires have to do with each wire, `[nodes, room, 2 c]`, and with each other; the first is kept."""
     lines = states[network[:, None], pair]
@@ -123,13 +130,11 @@ def _arrive(states: Tensor, network: Tensor, pair: Tensor, before: Tensor, like:
     return lines.transpose(1, 2).flatten(2).to(like), own.to(like)
 
 
-@on_gpus_compiled
 def _enter(through: Tensor, aside: Tensor, kinds: Tensor, pair: Tensor, inner: Tensor) -> Tensor:
     inner.copy_(through + aside[:, None] + kinds[_kind(pair, inner.shape[1])])
     return gelu(inner)
 
 
-@on_gpus_compiled
 def _leave(before: Tensor, changes: Tensor, shift: Tensor, pair: Tensor, live: Tensor) -> Tensor:
     """The lines of both wires, `[nodes, 2, room, c]`; what they have to do with each other stands in both."""
     gate, update = _halves(changes, shift, before)
@@ -143,7 +148,6 @@ def _leave(before: Tensor, changes: Tensor, shift: Tensor, pair: Tensor, live: T
     return torch.stack([first, torch.where((wire == pair[:, :1])[..., None], each, second)], dim=1)
 
 
-@on_gpus_compiled
 def _gathered(lower: Tensor, network: Tensor, pair: Tensor) -> Tensor:
     """Slopes of what `_leave` gave, which was written into lines and columns: `[nodes, room, 2, c]`."""
     lines, columns = lower[network[:, None], pair], lower.transpose(1, 2)[network[:, None], pair]
@@ -154,7 +158,6 @@ def _gathered(lower: Tensor, network: Tensor, pair: Tensor) -> Tensor:
     return torch.where(other[..., None], 0, each).transpose(1, 2)
 
 
-@on_gpus_compiled
 def _unleave(above: Tensor, before: Tensor, changes: Tensor, shift: Tensor, live: Tensor, of_changes: Tensor) -> Tensor:
     """The slopes of the changes, by norm and gate, and of what came in where it goes around the inner layer."""
     gate, update = _halves(changes, shift, before)
@@ -170,7 +173,6 @@ def _unleave(above: Tensor, before: Tensor, changes: Tensor, shift: Tensor, live
     return torch.where(alive, of_raw, above)
 
 
-@on_gpus_compiled
 def _unenter(above: Tensor, inner: Tensor, of_inner: Tensor) -> None:
     """The slope of `x Φ(x)`, which is `Φ(x) + x φ(x)`, times what is above."""
     value = inner.to(torch.promote_types(inner.dtype, torch.float32))
@@ -178,7 +180,6 @@ def _unenter(above: Tensor, inner: Tensor, of_inner: Tensor) -> None:
     of_inner.copy_(above * (share + value * density))
 
 
-@on_gpus_compiled
 def _returned(direct: Tensor, through: Tensor, own: Tensor, pair: Tensor) -> Tensor:
     """Slopes of the lines of both wires, `[nodes, 2, room, c]`, on all ways that they came in."""
     wire = torch.arange(direct.shape[1], device=pair.device)
@@ -197,6 +198,31 @@ def spans(counts: Sequence[int], device: torch.device) -> list[tuple[slice, Tens
     network = torch.arange(counts[0], device=device)
     ends = pairwise(accumulate(counts, initial=0))
     return [(slice(first, last), network[: last - first]) for first, last in ends]
+
+
+@torch.library.custom_op("magnetite::parallel_steps", mutates_args=())
+def parallel_steps(wires: Tensor, live: Tensor, counts: Sequence[int], room: int) -> Tensor:
+    """The parallel step of each node, the earliest that its wires allow; slots without a node come after all others.
+
+    >>> wires = torch.tensor([[0, 1], [1, 2], [2, 3], [0, 1]])
+    >>> parallel_steps(wires, torch.tensor([True] * 4), [1, 1, 1, 1], room=4).tolist()
+    [0, 1, 2, 2]
+    """
+    if wires.is_cuda and cuda.CAN_COMPILE and room <= cuda.MOST_WIRES:
+        return cuda.parallel_steps(wires, live, counts)
+    free = wires.new_zeros(counts[0], room)
+    found = torch.empty_like(wires[:, 0])
+    for here, network in spans(counts, wires.device):
+        known = free[: len(network)]
+        step = torch.where(live[here], known.gather(1, wires[here]).amax(1), len(counts))
+        found[here] = step
+        known.scatter_(1, wires[here], (step + 1)[:, None].expand(-1, 2))
+    return found
+
+
+@parallel_steps.register_fake
+def _(wires: Tensor, live: Tensor, counts: Sequence[int], room: int) -> Tensor:  # noqa: ARG001
+    return torch.empty_like(wires[:, 0])
 
 
 @steps.register_fake

@@ -113,7 +113,7 @@ def _run(
         backwards = (batch.edges[0] >= batch.edges[1]) & batch.edge_mask
         require(~backwards.any(), lambda: "an edge leads to a node of lower number: number nodes in the order of a run")
     steps = torch.empty_like(wires[:, 0])
-    steps[order.rows] = parallel_steps(wires[order.rows], live[order.rows], order.counts, room)
+    steps[order.rows] = relation_steps.parallel_steps(wires[order.rows], live[order.rows], order.counts, room)
     place = steps * room + wires[:, 0]
     counts = [batch.mask.numel() for batch in batches]
     each = zip(place.split(counts), first_rows(batches), batches, strict=True)
@@ -125,25 +125,6 @@ def _run(
 def _sorted(place: Int[Tensor, "b n"], first: int) -> Int[Tensor, "b n"]:
     """The rows of the slots of each graph, sorted by their place."""
     return first + torch.arange(place.numel(), device=place.device).view(place.shape).gather(1, place.argsort(1))
-
-
-def parallel_steps(
-    wires: Int[Tensor, "rows 2"], live: Bool[Tensor, " rows"], counts: Sequence[int], room: int
-) -> Int[Tensor, " rows"]:
-    """The parallel step of each node, the earliest that its wires allow; slots without a node come after all others.
-
-    >>> wires = torch.tensor([[0, 1], [1, 2], [2, 3], [0, 1]])
-    >>> parallel_steps(wires, torch.tensor([True] * 4), [1, 1, 1, 1], room=4).tolist()
-    [0, 1, 2, 2]
-    """
-    free = wires.new_zeros(counts[0], room)
-    found = torch.empty_like(wires[:, 0])
-    for here, network in relation_steps.spans(counts, wires.device):
-        known = free[: len(network)]
-        step = torch.where(live[here], known.gather(1, wires[here]).amax(1), len(counts))
-        found[here] = step
-        known.scatter_(1, wires[here], (step + 1)[:, None].expand(-1, 2))
-    return found
 
 
 @dataclass(frozen=True, eq=False)
