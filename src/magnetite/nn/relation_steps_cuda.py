@@ -22,7 +22,13 @@ def suits(start: Tensor, mix: Tensor, room: int) -> bool:
 
 
 def forward(
-    start: Tensor, drive: Tensor, matrices: Sequence[Tensor], wires: Tensor, live: Tensor, counts: Sequence[int], room: int
+    start: Tensor,
+    drive: Tensor,
+    matrices: Sequence[Tensor],
+    wires: Tensor,
+    live: Tensor,
+    counts: Sequence[int],
+    room: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The states after the last node; then, of every node, lines before it, what enters, and changes.
 
@@ -54,7 +60,11 @@ def backward(
     before, inner, changes = kept
     room, state = before.shape[1], before.shape[-1]
     of_start = upper.new_empty(counts[0], 2, state)
-    of_inner, of_changes, of_drive = torch.empty_like(inner), torch.empty_like(changes), mix.new_empty(len(wires), len(mix))
+    of_inner, of_changes, of_drive = (
+        torch.empty_like(inner),
+        torch.empty_like(changes),
+        mix.new_empty(len(wires), len(mix)),
+    )
     given = (upper, *kept, torch.cat([mix, lean], 1), change, shift, wires, live, *_places(counts, wires.device))
     _launch("relation_steps_backward", state, (*given, of_start, of_inner, of_changes, of_drive), counts, room)
     return of_start.sum(0), of_inner, of_changes, of_drive
