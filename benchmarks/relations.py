@@ -1,0 +1,111 @@
+"""Forward + backward of relations of wires: all steps of a network in one block, against a loop of tensor operations.
+
+    PYTHONPATH=src python benchmarks/relations.py            # writes results/benchmark-relations.json
+
+One process, networks of lengths 7 to 11 as the sorting task draws them, bf16. Where there is a GPU, both sides are
+captured as CUDA graphs, so that launches from Python do not count; without one there is only the loop. `of limit` is
+against the time in which memory could move what the steps have to write forwards, and read and write backwards, at the
+bandwidth that a copy reaches in the same run.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from unittest import mock
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+import magnetite as mt
+from magnetite import nn
+from magnetite.batching import Batch
+from magnetite.nn import relation_steps_cuda
+from magnetite.record import Record
+from magnetite.tasks import Sorting
+from magnetite.training.capture import Captured
+
+WIDTH, STATE, WIRES = 256, 32, 11
+PLAYS = 20
+
+
+def draw(graphs: int, device: str, seed: int) -> Batch:
+    """A batch of training networks."""
+    return mt.pad(next(Sorting().stream(seed, graphs, device)).graphs)
+
+
+def step_of(model: nn.WireRelations) -> Callable[[Batch], None]:
+    """Forward and backward."""
+
+    def step(batch: Batch) -> None:
+        model.zero_grad(set_to_none=False)
+        with torch.autocast(batch.device.type, torch.bfloat16):
+            answer = model(batch)
+        answer.square().sum().backward()
+
+    return step
+
+
+def seconds(work: Callable[[], None], device: str, rounds: int) -> float:
+    """The best of some rounds, after a warm-up."""
+    best = float("inf")
+    for _ in range(rounds + 1):
+        start = time.perf_counter()
+        for _ in range(PLAYS if device == "cuda" else 1):
+            work()
+        if device == "cuda":
+            torch.cuda.synchronize()
+        best = min(best, (time.perf_counter() - start) / (PLAYS if device == "cuda" else 1))
+    return best
+
+
+def bandwidth(device: str) -> float:
+    """Bytes a second that a copy reads and writes."""
+    source = torch.zeros(2**28 if device == "cuda" else 2**24, device=device)
+    target = torch.empty_like(source)
+    return 2 * source.numel() * source.element_size() / seconds(lambda: target.copy_(source), device, 3)
+
+
+def least_bytes(nodes: int) -> int:
+    """What nodes have to write forwards, and read and write backwards: lines, inner layer and changes, and slopes."""
+    lines, inner = 2 * STATE * 4, 4 * STATE * 2
+    return nodes * WIRES * ((lines + 2 * inner) + (lines + 2 * inner) + 2 * inner)
+
+
+def side(name: str) -> AbstractContextManager[object]:
+    """Hide the kernel from the side that goes without."""
+    return mock.patch.object(relation_steps_cuda, "suits", lambda *_: False) if name == "loop" else nullcontext()
+
+
+def main() -> None:
+    """Measure, print the table, write the JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--graphs", type=int, default=512)
+    options = parser.parse_args()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    record, batch = Record("benchmark-relations", options.seed), draw(options.graphs, device, options.seed)
+    limit = least_bytes(int(batch.mask.sum())) / bandwidth(device)
+    rows = {}
+    for name in ("fused", "loop") if device == "cuda" else ("loop",):
+        torch.manual_seed(options.seed)
+        model = nn.WireRelations(WIDTH, nn.GraphHead(2), state=STATE, wires=WIRES).to(device)
+        with side(name):
+            step = step_of(model)
+            captured = Captured(step) if device == "cuda" else step
+            spent = seconds(lambda work=captured: work(batch), device, 3)
+        rows[name] = {"milliseconds": spent * 1e3, "graphs_per_second": len(batch) / spent, "of_limit": spent / limit}
+    if "fused" in rows:
+        rows["fused"]["times_as_fast"] = rows["loop"]["milliseconds"] / rows["fused"]["milliseconds"]
+    table = Table("side", "ms", "graphs/s", "of limit")
+    for name, row in rows.items():
+        table.add_row(name, f"{row['milliseconds']:.2f}", f"{row['graphs_per_second']:,.0f}", f"{row['of_limit']:.1f}")
+    Console().print(table)
+    record.write(options.out, {"graphs": options.graphs, "limit_milliseconds": limit * 1e3, "sides": rows})
+
+
+if __name__ == "__main__":
+    main()
