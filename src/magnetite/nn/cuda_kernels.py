@@ -4,6 +4,7 @@ They give one warp to each node, and one block to a few neighbouring warps.
 """
 
 import functools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,12 @@ class Kernel:
 
 @functools.cache
 def _compiled(kernel: Kernel, constants: tuple[tuple[str, int], ...], device: int) -> Any:  # noqa: ARG001 (one a device)
-    source = Path(__file__).with_name(kernel.file).read_text(encoding="utf-8")
+    source = _source(kernel.file)
     options = [f"-D{name}={value}" for name, value in constants]
     return torch.cuda._compile_kernel(source, kernel.name, nvcc_options=options)  # pyright: ignore[reportPrivateUsage]
+
+
+def _source(file: str) -> str:
+    """The text of a kernel, with the files that it includes: the compiler does not know where they lie."""
+    text = Path(__file__).with_name(file).read_text(encoding="utf-8")
+    return re.sub(r'^#include "(.+)"$', lambda found: _source(found[1]), text, flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""`relation_steps` on CUDA with one block a network: `relation_steps.cu`, compiled at run time."""
+"""`relation_steps` on CUDA with one block a network: `relation_forward.cu` and `relation_backward.cu`."""
 
 import functools
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from magnetite.nn.cuda_kernels import CAN_COMPILE, Kernel
 STATES, MOST_WIRES = (16, 32), 16
 """Numbers a vector for which the matrices fit into registers; the rows of a product on tensor cores."""
 
-ORDER = Kernel("relation_steps.cu", "parallel_steps", warps=1, blocks=32)
+ORDER = Kernel("relation_forward.cu", "parallel_steps", warps=1, blocks=32)
 
 
 def suits(start: Tensor, mix: Tensor, room: int) -> bool:
@@ -40,7 +40,7 @@ def forward(
     before = start.new_empty(rows, room, 2, state)
     inner, changes = (mix.new_empty(rows, room, 4 * state) for _ in range(2))
     given = (start, drive, kinds, torch.cat([mix, lean], 1), change, shift, wires, live, *_places(counts, wires.device))
-    _launch("relation_steps_forward", state, (*given, states, before, inner, changes), counts, room)
+    _launch("forward", state, (*given, states, before, inner, changes), counts, room)
     return states, before, inner, changes
 
 
@@ -66,7 +66,7 @@ def backward(
         mix.new_empty(len(wires), len(mix)),
     )
     given = (upper, *kept, torch.cat([mix, lean], 1), change, shift, wires, live, *_places(counts, wires.device))
-    _launch("relation_steps_backward", state, (*given, of_start, of_inner, of_changes, of_drive), counts, room)
+    _launch("backward", state, (*given, of_start, of_inner, of_changes, of_drive), counts, room)
     return of_start.sum(0), of_inner, of_changes, of_drive
 
 
@@ -79,8 +79,8 @@ def parallel_steps(wires: Tensor, live: Tensor, counts: Sequence[int]) -> Tensor
     return found
 
 
-def _launch(name: str, state: int, tensors: Sequence[Tensor], counts: Sequence[int], room: int) -> None:
-    kernel = Kernel("relation_steps.cu", name, warps=state // 8, blocks=2)
+def _launch(way: str, state: int, tensors: Sequence[Tensor], counts: Sequence[int], room: int) -> None:
+    kernel = Kernel(f"relation_{way}.cu", f"relation_steps_{way}", warps=state // 8, blocks=2)
     kernel.launch(counts[0], tensors, (counts[0], room), STATE=state)
 
 
