@@ -20,7 +20,7 @@ def result(name: str) -> dict[str, Any]:
 
 def rows() -> list[Row]:
     """What, against what, the figure, the command."""
-    return [*_correctness(), *_processor(), *_gpu(), *_large(), *_data(), *_code(), *_models(), *_training()]
+    return [*_correctness(), *_processor(), *_gpu(), *_large(), *_data(), *_code(), *_models(), *_training(), *_best()]
 
 
 def _correctness() -> list[Row]:
@@ -180,6 +180,39 @@ def _training() -> list[Row]:
         ),
         _quick(),
     ]
+
+
+def _best() -> list[Row]:
+    networks, distances = result("figure-best-sorting"), result("figure-best-distance")
+    trained, sides = networks["cells"]["best-sorting"], result("benchmark-relations")["sides"]
+    return [
+        (
+            f"accuracy on lengths 12–16, {trained['graphs_seen']:,} graphs seen; drawing, training and measuring took "
+            f"{trained['seconds']:.0f} s on an H200",
+            f"the paper's transformer here {_percents(result('figure-sorting')['accuracy']['magnetic'])}",
+            f"relations of wires {_percents(networks['accuracy']['best-sorting'])}",
+            "magnetite reproduce figure-best-sorting",
+        ),
+        (
+            "graphs/s forward + backward of relations of wires, H200",
+            f"a loop of tensor operations, as one CUDA graph: {sides['loop']['graphs_per_second']:,.0f}",
+            f"{sides['fused']['graphs_per_second']:,.0f}: {sides['fused']['times_as_fast']:.0f}× faster",
+            "benchmarks/relations.py",
+        ),
+        (
+            f"RMSE of directed distances in DAGs, {distances['cells']['best-playground']['graphs_seen']:,} graphs seen",
+            f"the paper's transformer with magnetic encodings here {_rmse('figure-playground', 'magnetic'):.3f}",
+            f"{_rmse('figure-best-distance', 'best-playground'):.4f}",
+            "magnetite reproduce figure-best-distance",
+        ),
+    ]
+
+
+def _rmse(figure: str, row: str) -> float:
+    """The error of directed distances in DAGs."""
+    found = result(figure)
+    column = "directed-distance dag rmse" if figure == "figure-playground" else "rmse"
+    return found["rows"][row][found["columns"].index(column)]
 
 
 def _quick() -> Row:
