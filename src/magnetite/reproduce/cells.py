@@ -15,8 +15,8 @@ from magnetite.training import session
 from magnetite.training.config import Config
 from magnetite.training.presets import configuration
 
-TWO_MILLION = 1 / 6
-"""The share of the paper's 12 million training graphs that its side studies get here."""
+TWO_MILLION, HALF_MILLION = 1 / 6, 1 / 24
+"""The shares of the paper's 12 million training graphs that its side studies get here."""
 
 Changes = Mapping[str, Mapping[str, Any]]
 
