@@ -1,4 +1,5 @@
-"""What the drawn data look like: comparators, reversed networks that sort, and the balance of the playground's classes.
+"""What the drawn data look like: comparators, reversed networks that sort, the balance of the playground's classes, and
+how much direction there is in its directed distances.
 
 python benchmarks/distributions.py        # writes results/distributions.json
 """
@@ -7,7 +8,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
+from torch import Tensor
 
 from magnetite.record import Record
 from magnetite.sorting import generate
@@ -37,13 +40,40 @@ def positives(target: str, acyclic: bool, seed: int) -> float:
     return float(targets.values[targets.mask].double().mean())
 
 
+def direction_of_distances(acyclic: bool, seed: int) -> dict[str, float]:
+    """How far directed distances differ from undirected ones on the test's graphs, where there are both.
+
+    The last figure is the RMSE of the best function of the undirected distance: what an encoding without direction can
+    reach.
+    """
+    directed, undirected = (
+        _distances(Playground(target, acyclic=acyclic, shard_size=GRAPHS, seed=seed))
+        for target in ("directed-distance", "undirected-distance")
+    )
+    joined = directed > 0
+    directed, undirected = directed[joined].double(), undirected[joined].long()
+    means = torch.bincount(undirected, weights=directed) / torch.bincount(undirected).clamp(min=1)
+    return {
+        "pairs": len(directed),
+        "share_that_differs": float((directed != undirected).double().mean()),
+        "deviation": float(directed.std()),
+        "rmse_of_undirected": float((directed - undirected).square().mean().sqrt()),
+        "rmse_of_its_best_function": float((directed - means[undirected]).square().mean().sqrt()),
+    }
+
+
+def _distances(task: Playground) -> Tensor:
+    targets: Any = task.shard("test", 0).targets
+    return targets.values
+
+
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args()
     record = Record("distributions", seed=0)
-    result = {
+    result: dict[str, Any] = {
         "networks_of_each_length": NETWORKS,
         "networks": {str(length): networks(length, record.seed) for length in range(7, 17)},
         "playground_graphs": GRAPHS,
@@ -52,6 +82,10 @@ def main() -> None:
             for target in ("adjacency", "reachability")
             for acyclic in (False, True)
         },
+    }
+    kinds = {"DAG": True, "general": False}
+    result["directed_distances"] = {
+        kind: direction_of_distances(acyclic, record.seed) for kind, acyclic in kinds.items()
     }
     path = record.write(options.out, result)
     Console().print(result, f"written: {path}")

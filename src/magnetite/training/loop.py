@@ -111,6 +111,8 @@ class Trainer:
             metric.update(outputs[0].float(), batch)
             total += loss
         self.objective.train()
+        if self.fabric.device.type == "cuda":
+            torch.cuda.empty_cache()  # what no step needs, others on this GPU can use
         metric.state = self._sum(metric.state)
         figures = {**metric.compute(), "loss": float(self._sum(total)) / data.weight}
         return {name: value for name, value in figures.items() if not math.isnan(value)}  # JSON knows no such number
