@@ -64,7 +64,7 @@ def variants(task: str, preset: str, kind: str) -> dict[str, Tables]:
     """By name, tables that change a preset: `without` takes one of its changes back, `tried` might be better.
 
     >>> variants("sorting", "best", "without")["state"]
-    {'model': {'state': 8}}
+    {'model': {'state': 16}}
     """
     presets = _read(task)
     _check("preset", preset, presets)
