@@ -18,6 +18,7 @@ from magnetite.tasks import Playground
 
 NETWORKS = 20_000
 GRAPHS = 20_000
+TEST_GRAPHS = Playground().split("test").count
 
 
 def networks(length: int, seed: int) -> dict[str, float]:
@@ -47,7 +48,7 @@ def direction_of_distances(acyclic: bool, seed: int) -> dict[str, float]:
     reach.
     """
     directed, undirected = (
-        _distances(Playground(target, acyclic=acyclic, shard_size=GRAPHS, seed=seed))
+        _distances(Playground(target, acyclic=acyclic, shard_size=TEST_GRAPHS, seed=seed))
         for target in ("directed-distance", "undirected-distance")
     )
     joined = directed > 0

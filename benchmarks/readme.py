@@ -195,7 +195,7 @@ def _best() -> list[Row]:
         ),
         (
             "graphs/s forward + backward of relations of wires, H200",
-            f"a loop of tensor operations, as one CUDA graph: {sides['loop']['graphs_per_second']:,.0f}",
+            f"a loop of plain tensor operations, as one CUDA graph: {sides['loop']['graphs_per_second']:,.0f}",
             f"{sides['fused']['graphs_per_second']:,.0f}: {sides['fused']['times_as_fast']:.0f}× faster",
             "benchmarks/relations.py",
         ),

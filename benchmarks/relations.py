@@ -22,7 +22,7 @@ from rich.table import Table
 import magnetite as mt
 from magnetite import nn
 from magnetite.batching import Batch
-from magnetite.nn import relation_steps_cuda
+from magnetite.nn import relation_cuda
 from magnetite.record import Record
 from magnetite.tasks import Sorting
 from magnetite.training.capture import Captured
@@ -76,7 +76,7 @@ def least_bytes(nodes: int) -> int:
 
 def side(name: str) -> AbstractContextManager[object]:
     """Hide the kernel from the side that goes without."""
-    return mock.patch.object(relation_steps_cuda, "suits", lambda *_: False) if name == "loop" else nullcontext()
+    return mock.patch.object(relation_cuda, "suits", lambda *_: False) if name == "loop" else nullcontext()
 
 
 def main() -> None:
@@ -87,7 +87,8 @@ def main() -> None:
     parser.add_argument("--graphs", type=int, default=512)
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    record, batch = Record("benchmark-relations", options.seed), draw(options.graphs, device, options.seed)
+    name = "benchmark-relations" if device == "cuda" else "benchmark-relations-cpu"
+    record, batch = Record(name, options.seed), draw(options.graphs, device, options.seed)
     limit = least_bytes(int(batch.mask.sum())) / bandwidth(device)
     rows = {}
     for name in ("fused", "loop") if device == "cuda" else ("loop",):

@@ -1,12 +1,15 @@
 """Relations of wires: the operator is the recurrence written out; only the order of wires and of the run counts."""
 
+from unittest import mock
+
 import pytest
 import torch
 from torch.nn.functional import gelu, layer_norm
 
 import magnetite as mt
 from magnetite import nn
-from magnetite.nn.relation_steps import KINDS, steps
+from magnetite.nn import relation_cuda
+from magnetite.nn.relation_steps import KINDS, parallel_steps, steps
 from magnetite.sorting import SortingNetwork, SortingNetworks, generate
 
 WIDTH, STATE = 8, 3
@@ -141,8 +144,10 @@ def test_the_operator_is_one_that_torch_accepts():
     shapes += ((4 * STATE, inner), (4 * STATE,))
     given = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
     wires = torch.tensor([[0, 2], [1, 2], [0, 1], [0, 1], [1, 2]])
-    rest = wires, torch.tensor([True, True, True, False, True]), [2, 2, 1], 3
+    live, starts, slots = torch.tensor([True, True, True, False, True]), torch.tensor([0, 2, 4]), torch.tensor([3, 2])
+    rest = wires, live, starts, slots, [2, 2, 1], 3
     torch.library.opcheck(steps, (*given, *rest))
+    torch.library.opcheck(parallel_steps, rest)
     assert torch.autograd.gradcheck(lambda *parts: steps(*parts, *rest)[0], given)
 
 
@@ -162,6 +167,8 @@ def test_a_gpu_gives_the_answers_and_slopes_of_the_cpu(state, half, error):
     model = nn.WireRelations(WIDTH, nn.GraphHead(2), state=state, wires=11)
     batch = mt.pad(generate(200, [7, 9, 11], seed=1).to_digraphs())
     expected = answer_and_slopes(model, batch, half=False)
-    found = answer_and_slopes(model.cuda(), batch.to("cuda"), half)
+    with mock.patch.object(relation_cuda, "forward", wraps=relation_cuda.forward) as fused:
+        found = answer_and_slopes(model.cuda(), batch.to("cuda"), half)
+    assert fused.called == (half and state in relation_cuda.STATES)
     for ours, plain in zip(found, expected, strict=True):
         assert float((ours - plain).norm() / plain.norm()) < error

@@ -65,8 +65,10 @@ def test_a_training_lowers_its_loss(trainer, tmp_path):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("model", ["transformer", "relations"])
-def test_a_captured_training_goes_as_one_that_is_not(tmp_path, model):
+@pytest.mark.parametrize(
+    ("model", "precision"), [("transformer", "32-true"), ("relations", "32-true"), ("relations", "bf16-mixed")]
+)
+def test_a_captured_training_goes_as_one_that_is_not(tmp_path, model, precision):
     from lightning.fabric import Fabric
 
     losses = []
@@ -74,7 +76,7 @@ def test_a_captured_training_goes_as_one_that_is_not(tmp_path, model):
         config = tiny("none", f"model.name={model}", "model.width=32", "optim.epochs=2", f"run.capture={captured}")
         folder = tmp_path / captured
         folder.mkdir()
-        Trainer(config, folder, Fabric(accelerator="cuda", devices=1)).run()
+        Trainer(config, folder, Fabric(accelerator="cuda", devices=1, precision=precision)).run()
         losses.append([line["loss"] for line in logged(folder, "train")])
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
 

@@ -1,6 +1,6 @@
 """CUDA kernels that lie beside this file as text: compiled at run time for the shapes they are asked for, and launched.
 
-They give one warp to each node, and one block to a few neighbouring warps.
+They give a warp to each node, and a block to a few neighbouring warps, or a block to each graph.
 """
 
 import functools
@@ -18,12 +18,12 @@ CAN_COMPILE = hasattr(torch.cuda, "_compile_kernel")
 
 @dataclass(frozen=True)
 class Kernel:
-    """A function of a file, the warps of its blocks, and the most blocks that a multiprocessor is given."""
+    """A function of a file, the warps of its blocks, and the most blocks that `grid` gives a multiprocessor."""
 
     file: str
     name: str
     warps: int
-    blocks: int
+    blocks: int = 1
 
     def grid(self, device: torch.device, nodes: int) -> int:
         """Blocks for so many nodes, at least one; each takes several if there are more nodes than warps."""

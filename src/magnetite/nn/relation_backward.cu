@@ -19,7 +19,7 @@ __device__ inline void begin_back(float *slopes, const float *upper, int room) {
 struct Lines {
     float raw[2][4], above[2][4], opened[2][4], moved[2][4];
 
-    __device__ Lines(Means<4> &means, const float *slopes, const float *before, const Half *changes, const Half *shift,
+    __device__ Lines(Moments<4> &moments, const float *slopes, const float *before, const Half *changes, const Half *shift,
                      const Lane &lane, const Node &node, int room) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
@@ -27,7 +27,6 @@ struct Lines {
             const bool told = k < room && !(lane.line && k == node.i);
             const float *slope = slopes + pair_of(wire_of(lane, node), k) * STATE_STEP;
             const float *was = before + (k * 2 + lane.line) * C;
-            float total[4] = {};
 #pragma unroll
             for (int e = 0; e < 4; e++) {
                 const int tile = e / 2, odd = e % 2, channel = lane.channel(tile) + odd;
@@ -35,26 +34,25 @@ struct Lines {
                 const Change change(k < room ? word(row + lane.change(tile)) : 0,
                                     k < room ? word(row + lane.change(tile + 2)) : 0, shift, lane, tile);
                 opened[half][e] = change.opened(odd), moved[half][e] = change.moved(odd);
-                const float x = raw[half][e] = (k < room ? was[channel] : 0.0f) + opened[half][e] * moved[half][e];
-                const float y = above[half][e] = told ? slope[channel] : 0.0f;
-                total[0] += x, total[1] += x * x, total[2] += y, total[3] += y * x;
+                raw[half][e] = (k < room ? was[channel] : 0.0f) + opened[half][e] * moved[half][e];
+                above[half][e] = told ? slope[channel] : 0.0f;
             }
-            means.put(lane, k, total);
+            moments.put(lane, k, raw[half], above[half]);
         }
     }
 
     // The slopes of R + σ(g) ⊙ u, in the place of `raw`, and those of the changes.
-    __device__ void change_back(Half *changed, Half *of_changes, const Means<4> &means, const Lane &lane, int room) {
+    __device__ void change_back(Half *changed, Half *of_changes, const Moments<4> &moments, const Lane &lane, int room) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             const int k = lane.row(half);
-            float mean[4], of_gate[4], of_update[4];
-            means.find(lane, k, mean);
-            const float scale = norm_scale(mean[0], mean[1]), along = (mean[3] - mean[0] * mean[2]) * scale;
+            float found[4], of_gate[4], of_update[4];
+            moments.find(lane, k, found);
+            const float scale = rsqrtf(found[1] + SMALLEST), along = found[3] * scale;
 #pragma unroll
             for (int e = 0; e < 4; e++) {
-                const float after = (raw[half][e] - mean[0]) * scale;
-                raw[half][e] = (above[half][e] - mean[2] - after * along) * scale;
+                const float after = (raw[half][e] - found[0]) * scale;
+                raw[half][e] = (above[half][e] - found[2] - after * along) * scale;
                 of_update[e] = raw[half][e] * opened[half][e];
                 of_gate[e] = of_update[e] * moved[half][e] * (1.0f - opened[half][e]);
             }
@@ -126,48 +124,46 @@ __device__ inline void finish_back(float *of_start, const float *slopes, int roo
 extern "C" __global__ void __launch_bounds__(THREADS) relation_steps_backward(
     const float *upper, const float *before, const Half *inner, const Half *changes, const Half *enter_weights,
     const Half *change, const Half *shift, const long long *wires, const bool *live, const long long *starts,
-    const long long *slots, float *of_start, Half *of_inner, Half *of_changes, Half *of_drive, int networks, int room) {
+    const long long *slots, float *of_start, Half *of_inner, Half *of_changes, Half *of_drive, int, int room) {
     alignas(16) __shared__ float slopes[PAIRS * STATE_STEP], aside[2 * C];
     alignas(16) __shared__ Half changed[WIRES * INNER_STEP], entered[WIRES * INNER_STEP];
-    __shared__ Means<4> means;
+    __shared__ Moments<4> moments;
     const Lane lane;
     const Matrix<INNER, 4> changing(change, INNER, 1, lane.inners(), lane);
     const Matrix<INNER, 3> entering(enter_weights, GIVEN, 1, lane.givens(), lane);
-    for (int network = blockIdx.x; network < networks; network += gridDim.x) {
-        begin_back(slopes, upper + (long long)network * room * room * C, room);
-        __syncthreads();
-        const int last = (int)slots[network] - 1;
-        Node next(last, network, wires, live, starts);
-        for (int step = last; step >= 0; step--) {
-            const Node node = next;
-            next = Node(max(step - 1, 0), network, wires, live, starts);
-            const long long rows = node.row * room * INNER;
-            if (!node.live) {
-                clear(of_inner + rows, room * INNER), clear(of_changes + rows, room * INNER);
-                clear(of_drive + node.row * INNER, INNER);
-                continue;
-            }
-            unsigned given[4][2];
-#pragma unroll
-            for (int tile = 0; tile < 4; tile++)
-#pragma unroll
-                for (int half = 0; half < 2; half++) {
-                    const int k = lane.row(half);
-                    given[tile][half] = k < room ? word(inner + rows + k * INNER + lane.inner(tile)) : 0;
-                }
-            float sums[4][4], through[3][4];
-            Lines lines(means, slopes, before + node.row * room * 2 * C, changes + rows, shift, lane, node, room);
-            __syncthreads();
-            lines.change_back(changed, of_changes + rows, means, lane, room);
-            __syncthreads();
-            changing.times(sums, changed, INNER_STEP, lane);
-            enter_back(entered, of_inner + rows, of_drive + node.row * INNER, sums, given, lane, room);
-            __syncthreads();
-            entering.times(through, entered, INNER_STEP, lane);
-            gather_back(slopes, aside, lines, through, lane, node);
-            __syncthreads();
+    const int network = blockIdx.x;
+    begin_back(slopes, upper + (long long)network * room * room * C, room);
+    __syncthreads();
+    const int last = (int)slots[network] - 1;
+    Node next(last, network, wires, live, starts);
+    for (int step = last; step >= 0; step--) {
+        const Node node = next;
+        next = Node(max(step - 1, 0), network, wires, live, starts);
+        const long long rows = node.row * room * INNER;
+        if (!node.live) {
+            clear(of_inner + rows, room * INNER), clear(of_changes + rows, room * INNER);
+            clear(of_drive + node.row * INNER, INNER);
+            continue;
         }
-        finish_back(of_start + network * 2LL * C, slopes, room);
+        unsigned given[4][2];
+#pragma unroll
+        for (int tile = 0; tile < 4; tile++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const int k = lane.row(half);
+                given[tile][half] = k < room ? word(inner + rows + k * INNER + lane.inner(tile)) : 0;
+            }
+        float sums[4][4], through[3][4];
+        Lines lines(moments, slopes, before + node.row * room * 2 * C, changes + rows, shift, lane, node, room);
+        __syncthreads();
+        lines.change_back(changed, of_changes + rows, moments, lane, room);
+        __syncthreads();
+        changing.times(sums, changed, INNER_STEP, lane);
+        enter_back(entered, of_inner + rows, of_drive + node.row * INNER, sums, given, lane, room);
+        __syncthreads();
+        entering.times(through, entered, INNER_STEP, lane);
+        gather_back(slopes, aside, lines, through, lane, node);
         __syncthreads();
     }
+    finish_back(of_start + network * 2LL * C, slopes, room);
 }

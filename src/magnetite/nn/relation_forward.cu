@@ -39,13 +39,12 @@ __device__ inline void enter(Half *bent, Half *inner, const float (&sums)[4][4],
         }
 }
 
-// R + σ(g) ⊙ u, the lane's part of it, and its sums.
-__device__ inline void change_lines(float (&raw)[2][4], Means<2> &means, Half *changes, const float (&sums)[4][4],
+// R + σ(g) ⊙ u, the lane's part of it, and its moments.
+__device__ inline void change_lines(float (&raw)[2][4], Moments<2> &moments, Half *changes, const float (&sums)[4][4],
                                     const float *states, const Half *shift, const Lane &lane, const Node &node, int room) {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         const int k = lane.row(half);
-        float total[2] = {};
 #pragma unroll
         for (int tile = 0; tile < 2; tile++) {
             const Change change(pack(sums[tile][2 * half], sums[tile][2 * half + 1]),
@@ -56,91 +55,69 @@ __device__ inline void change_lines(float (&raw)[2][4], Means<2> &means, Half *c
             }
             const float *was = states + pair_of(wire_of(lane, node), k) * STATE_STEP + lane.channel(tile);
 #pragma unroll
-            for (int odd = 0; odd < 2; odd++) {
-                const float x = was[odd] + change.opened(odd) * change.moved(odd);
-                raw[half][2 * tile + odd] = x, total[0] += x, total[1] += x * x;
-            }
+            for (int odd = 0; odd < 2; odd++)
+                raw[half][2 * tile + odd] = was[odd] + change.opened(odd) * change.moved(odd);
         }
-        means.put(lane, k, total);
+        moments.put(lane, k, raw[half], raw[half]);
     }
 }
 
 // The lines as they are from now on; what the two wires have to do with each other is told once.
-__device__ inline void settle(float *states, const float (&raw)[2][4], const Means<2> &means, const Lane &lane,
+__device__ inline void settle(float *states, const float (&raw)[2][4], const Moments<2> &moments, const Lane &lane,
                               const Node &node) {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         const int k = lane.row(half);
-        float mean[2];
-        means.find(lane, k, mean);
-        const float scale = norm_scale(mean[0], mean[1]);
+        float found[2];
+        moments.find(lane, k, found);
+        const float scale = rsqrtf(found[1] + SMALLEST);
         if (lane.line && k == node.i) continue;
         float *now = states + pair_of(wire_of(lane, node), k) * STATE_STEP;
 #pragma unroll
-        for (int e = 0; e < 4; e++) now[lane.channel(e / 2) + e % 2] = (raw[half][e] - mean[0]) * scale;
+        for (int e = 0; e < 4; e++) now[lane.channel(e / 2) + e % 2] = (raw[half][e] - found[0]) * scale;
     }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) relation_steps_forward(
     const float *start, const Half *drive, const Half *kinds, const Half *enter_weights, const Half *change,
     const Half *shift, const long long *wires, const bool *live, const long long *starts, const long long *slots,
-    float *states_out, float *before, Half *inner, Half *changes, int networks, int room) {
+    float *states_out, float *before, Half *inner, Half *changes, int, int room) {
     alignas(16) __shared__ float states[PAIRS * STATE_STEP];
     alignas(16) __shared__ Half given[WIRES * GIVEN_STEP], bent[WIRES * INNER_STEP];
-    __shared__ Means<2> means;
+    __shared__ Moments<2> moments;
     const Lane lane;
     const Matrix<GIVEN, 4> entering(enter_weights, 1, GIVEN, lane.inners(), lane);
     const Matrix<INNER, 4> changing(change, 1, INNER, lane.changes(), lane);
-    for (int network = blockIdx.x; network < networks; network += gridDim.x) {
-        begin(states, start);
-        __syncthreads();
-        const int count = slots[network];
-        Node next(0, network, wires, live, starts);
-        for (int step = 0; step < count; step++) {
-            const Node node = next;
-            next = Node(min(step + 1, count - 1), network, wires, live, starts);
-            float *lines_before = before + node.row * room * 2 * C;
-            Half *inner_rows = inner + node.row * room * INNER, *change_rows = changes + node.row * room * INNER;
-            if (!node.live) {
-                clear(lines_before, room * 2 * C), clear(inner_rows, room * INNER), clear(change_rows, room * INNER);
-                continue;
-            }
-            unsigned driven[4];
+    const int network = blockIdx.x;
+    begin(states, start);
+    __syncthreads();
+    const int count = slots[network];
+    Node next(0, network, wires, live, starts);
+    for (int step = 0; step < count; step++) {
+        const Node node = next;
+        next = Node(min(step + 1, count - 1), network, wires, live, starts);
+        float *lines_before = before + node.row * room * 2 * C;
+        Half *inner_rows = inner + node.row * room * INNER, *change_rows = changes + node.row * room * INNER;
+        if (!node.live) {
+            clear(lines_before, room * 2 * C), clear(inner_rows, room * INNER), clear(change_rows, room * INNER);
+            continue;
+        }
+        unsigned driven[4];
 #pragma unroll
-            for (int tile = 0; tile < 4; tile++) driven[tile] = word(drive + node.row * INNER + lane.inner(tile));
-            float sums[4][4], raw[2][4];
-            gather(given, lines_before, states, node, room);
-            __syncthreads();
-            entering.times(sums, given, GIVEN_STEP, lane);
-            enter(bent, inner_rows, sums, driven, kinds, lane, node, room);
-            __syncthreads();
-            changing.times(sums, bent, INNER_STEP, lane);
-            change_lines(raw, means, change_rows, sums, states, shift, lane, node, room);
-            __syncthreads();
-            settle(states, raw, means, lane, node);
-            __syncthreads();
-        }
-        float *out = states_out + (long long)network * room * room * C;
-        for (int place = threadIdx.x; place < room * room * C; place += THREADS)
-            out[place] = states[pair_of(place / C / room, place / C % room) * STATE_STEP + place % C];
+        for (int tile = 0; tile < 4; tile++) driven[tile] = word(drive + node.row * INNER + lane.inner(tile));
+        float sums[4][4], raw[2][4];
+        gather(given, lines_before, states, node, room);
+        __syncthreads();
+        entering.times(sums, given, GIVEN_STEP, lane);
+        enter(bent, inner_rows, sums, driven, kinds, lane, node, room);
+        __syncthreads();
+        changing.times(sums, bent, INNER_STEP, lane);
+        change_lines(raw, moments, change_rows, sums, states, shift, lane, node, room);
+        __syncthreads();
+        settle(states, raw, moments, lane, node);
         __syncthreads();
     }
-}
-
-// The parallel step of each node, the earliest that its two wires allow; one thread a network.
-extern "C" __global__ void parallel_steps(const long long *wires, const bool *live, const long long *starts,
-                                          const long long *slots, long long *found, int networks, int last) {
-    for (int network = blockIdx.x * 32 + threadIdx.x; network < networks; network += gridDim.x * 32) {
-        int open[WIRES] = {};
-        for (int step = 0; step < slots[network]; step++) {
-            const long long node = starts[step] + network;
-            int now = last;
-            if (live[node]) {
-                int &first = open[wires[2 * node]], &second = open[wires[2 * node + 1]];
-                now = first > second ? first : second;
-                first = second = now + 1;
-            }
-            found[node] = now;
-        }
-    }
+    float *out = states_out + (long long)network * room * room * C;
+    for (int place = threadIdx.x; place < room * room * C; place += THREADS)
+        out[place] = states[pair_of(place / C / room, place / C % room) * STATE_STEP + place % C];
 }

@@ -117,30 +117,41 @@ template <class Number> __device__ inline void clear(Number *place, int count) {
 // The wire whose line the warp has.
 __device__ inline int wire_of(const Lane &lane, const Node &node) { return lane.line ? node.j : node.i; }
 
-// Sums over the channels of a line, of which a warp has 16: put down by each, and found as means by all after a barrier.
-template <int COUNT> struct Means {
+// Moments of a line x over its channels: its mean and its variance; with COUNT = 4 also the means of its slopes y and of
+// y (x − mean). A warp has 16 of the channels, and puts down sums around a mean of its own, so that a common offset takes
+// no digits; after a barrier all threads join them.
+template <int COUNT> struct Moments {
     float parts[2][WIRES][PARTS][COUNT];
 
-    __device__ void put(const Lane &lane, int k, const float (&sums)[COUNT]) {
+    __device__ void put(const Lane &lane, int k, const float (&x)[4], const float (&y)[4]) {
+        float sums[COUNT] = {lanes_sum<1, 4>(x[0] + x[1] + x[2] + x[3]) / 16};
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            const float apart = x[e] - sums[0];
+            sums[1] += apart * apart;
+            if constexpr (COUNT == 4) sums[2] += y[e], sums[3] += y[e] * apart;
+        }
+        float *place = parts[lane.line][k][lane.part];
 #pragma unroll
         for (int which = 0; which < COUNT; which++) {
-            const float sum = lanes_sum<1, 4>(sums[which]);
-            if (lane.column == 0) parts[lane.line][k][lane.part][which] = sum;
+            const float sum = which ? lanes_sum<1, 4>(sums[which]) : sums[0];
+            if (lane.column == 0) place[which] = sum;
         }
     }
-    __device__ void find(const Lane &lane, int k, float (&means)[COUNT]) const {
+    __device__ void find(const Lane &lane, int k, float (&found)[COUNT]) const {
+        const auto &line = parts[lane.line][k];
 #pragma unroll
-        for (int which = 0; which < COUNT; which++) means[which] = 0.0f;
+        for (int which = 0; which < COUNT; which++) found[which] = 0.0f;
 #pragma unroll
-        for (int part = 0; part < PARTS; part++)
+        for (int part = 0; part < PARTS; part++) found[0] += line[part][0] / PARTS;
 #pragma unroll
-            for (int which = 0; which < COUNT; which++) means[which] += parts[lane.line][k][part][which] / C;
+        for (int part = 0; part < PARTS; part++) {
+            const float apart = line[part][0] - found[0];
+            found[1] += (line[part][1] + 16 * apart * apart) / C;
+            if constexpr (COUNT == 4) found[2] += line[part][2] / C, found[3] += (line[part][3] + line[part][2] * apart) / C;
+        }
     }
 };
-
-__device__ inline float norm_scale(float mean, float square) {
-    return rsqrtf(fmaxf(square - mean * mean, 0.0f) + SMALLEST);
-}
 
 // Two neighbouring numbers of a gate and an update, as they were rounded, with what is added to them.
 struct Change {

@@ -77,6 +77,8 @@ class WireRelations(GraphModel):
             *(matrix.to(drive) for matrix in matrices),
             wires,
             live,
+            order.starts,
+            order.slots,
             order.counts,
             room,
         )
@@ -113,7 +115,8 @@ def _run(
         backwards = (batch.edges[0] >= batch.edges[1]) & batch.edge_mask
         require(~backwards.any(), lambda: "an edge leads to a node of lower number: number nodes in the order of a run")
     steps = torch.empty_like(wires[:, 0])
-    steps[order.rows] = relation_steps.parallel_steps(wires[order.rows], live[order.rows], order.counts, room)
+    run = wires[order.rows], live[order.rows], order.starts, order.slots, order.counts
+    steps[order.rows] = relation_steps.parallel_steps(*run, room)
     place = steps * room + wires[:, 0]
     counts = [batch.mask.numel() for batch in batches]
     each = zip(place.split(counts), first_rows(batches), batches, strict=True)
@@ -131,13 +134,15 @@ def _sorted(place: Int[Tensor, "b n"], first: int) -> Int[Tensor, "b n"]:
 class RunOrder:
     """The slots of batches in the order of a run: the first of every graph, then the second, graphs with most first.
 
-    `rows` says which slot each is, `counts` how many graphs have so many slots; `graphs` in which order the graphs are
-    taken, and `places` where each of them went.
+    `rows` says which slot each is, `counts` how many graphs have so many slots, `starts` where they start among the
+    rows; `graphs` in which order the graphs are taken, `places` where each of them went, `slots` how many each has.
     """
 
     rows: Int[Tensor, " rows"]
     graphs: Int[Tensor, " graphs"]
     places: Int[Tensor, " graphs"]
+    starts: Int[Tensor, " steps"]
+    slots: Int[Tensor, " graphs"]
     counts: list[int]
 
 
@@ -159,5 +164,6 @@ def _ordered(shapes: tuple[tuple[int, ...], ...], device: torch.device) -> RunOr
     first = (np.cumsum(slots) - slots)[graphs]
     counts = [int((slots > step).sum()) for step in range(slots.max())]
     rows = np.concatenate([first[:count] + step for step, count in enumerate(counts)])
-    tensors = (torch.from_numpy(part).to(device) for part in (rows, graphs, np.argsort(graphs)))
+    arrays = rows, graphs, np.argsort(graphs), np.cumsum(counts) - counts, slots[graphs]
+    tensors = (torch.from_numpy(part).to(device) for part in arrays)
     return RunOrder(*tensors, counts)  # pyright: ignore

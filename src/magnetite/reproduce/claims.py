@@ -8,7 +8,7 @@ from rich.table import Table
 from magnetite.record import Record
 from magnetite.reproduce import judges
 from magnetite.reproduce.cells import Request
-from magnetite.reproduce.judges import EQUAL, Found, NotRun, Part, Results
+from magnetite.reproduce.measured import THRESHOLDS, Found, NotRun, Part, Results
 
 HOLDS, FAILS, MISSING = "holds", "does not hold", "not run"
 
@@ -40,16 +40,16 @@ def reproduce(request: Request) -> None:
     record, results = Record("claims", request.seed), Results(request.out)
     table = Table("", "claim", "our figures", "", title="What the paper claims", show_lines=True)
     rows = {}
-    for number, parts in CLAIMS.items():
-        text = (parts.__doc__ or "").splitlines()[0]
-        found, missing = _collect(parts(results))
+    for number, judge in CLAIMS.items():
+        text = (judge.__doc__ or "").partition("\n")[0]
+        found, missing = _collect(judge(results))
         verdict = _verdict(found, missing)
         lines = [f"{'✓' if part.holds else '✗'} {part.figures}" for part in found]
         lines += [f"– {len(missing)} not run: magnetite reproduce {COMMANDS[number]}"] if missing else []
         table.add_row(number, text, "\n".join(lines), verdict)
         parts_written = [{"figures": part.figures, "holds": part.holds} for part in found]
         rows[number] = {"claim": text, "verdict": verdict, "parts": parts_written, "not_run": missing}
-    path = record.write(request.out, {"equal_within": EQUAL, "claims": rows})
+    path = record.write(request.out, {"thresholds": THRESHOLDS, "claims": rows})
     console = Console(soft_wrap=True)
     console.print(table)
     console.print(f"figures: {path}")

@@ -1,0 +1,116 @@
+"""What was measured, as judges of claims read it, and when figures are called equal or apart."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from magnetite.reproduce.cells import figures_of, longest_trained
+from magnetite.reproduce.playground import MEASURES, cell_name
+
+EQUAL = 0.10
+"""Shares, such as F1, are equal within this difference, errors within this ratio to each other."""
+
+APART_SHARES, APART_ERRORS = 0.01, 0.05
+"""A share is ahead of another by more than this, an error by more than this part of the other."""
+
+SAME_TRAINING = 0.05
+"""Trainings are compared that saw as many graphs, up to this part."""
+
+THRESHOLDS = {
+    "equal": EQUAL,
+    "ahead_in_shares": APART_SHARES,
+    "ahead_in_errors": APART_ERRORS,
+    "graphs_seen_alike": SAME_TRAINING,
+}
+
+
+class NotRun(LookupError):
+    """A figure that a claim needs was not measured yet."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The figures that decide a part of a claim, in words, and whether they bear it out."""
+
+    figures: str
+    holds: bool
+
+
+Part = Callable[[], Found]
+"""A part of a claim, which may not have been measured yet."""
+
+
+class Results:
+    """Cells by name, figures of other commands by file."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def cells(self, names: tuple[str, ...], figure: str) -> list[float]:
+        """A figure of several cells, of each the result that saw the most graphs, if they saw as many as each other."""
+        found = [longest_trained(self.folder / "cells", name) for name in names]
+        for name, content in zip(names, found, strict=True):
+            if content is None or figure not in figures_of(content):
+                raise NotRun(name)
+        contents = [content for content in found if content is not None]
+        seen = [content["result"]["graphs_seen"] for content in contents]
+        if min(seen) < (1 - SAME_TRAINING) * max(seen):
+            raise NotRun(f"{' and '.join(names)}, trained as long as each other")
+        return [figures_of(content)[figure] for content in contents]
+
+    def playground(self, models: tuple[str, ...], target: str, kind: str) -> list[float]:
+        """F1 or RMSE of cells of the playground."""
+        return self.cells(tuple(cell_name(model, target, kind) for model in models), MEASURES[target])
+
+    def sorting(self, names: tuple[str, ...], length: int, measure: str = "accuracy") -> list[float]:
+        """A measure of sorting cells at a length."""
+        return self.cells(tuple(f"sorting-{name}" for name in names), f"{measure}/{length}")
+
+    def file(self, name: str) -> Any:
+        """The result of another command."""
+        path = self.folder / f"{name}.json"
+        if not path.exists():
+            raise NotRun(name)
+        return json.loads(path.read_text(encoding="utf-8"))["result"]
+
+
+def ahead(target: str, first: float, second: float) -> bool:
+    """Whether the first figure of a target is better than the second, by more than chance might do.
+
+    >>> ahead("reachability", 0.9, 0.5), ahead("directed-distance", 0.98, 1.0)
+    (True, False)
+    """
+    if MEASURES[target] == "f1":
+        return first > second + APART_SHARES
+    return first < second * (1 - APART_ERRORS)
+
+
+def close(target: str, first: float, second: float) -> bool:
+    """Whether two figures of a target are equal within a tenth.
+
+    >>> close("reachability", 0.95, 0.90), close("directed-distance", 0.2, 0.1)
+    (True, False)
+    """
+    if MEASURES[target] == "f1":
+        return abs(first - second) <= EQUAL
+    return abs(first / second - 1) <= EQUAL
+
+
+def fails(target: str, first: float, second: float) -> bool:
+    """Whether the first figure is worse than the second, and not equal to it.
+
+    >>> fails("directed-distance", 1.2, 1.0), fails("directed-distance", 1.05, 1.0)
+    (True, False)
+    """
+    return ahead(target, second, first) and not close(target, first, second)
+
+
+def no_better(target: str, first: float, second: float) -> bool:
+    """Whether the first figure is not ahead of the second.
+
+    >>> no_better("reachability", 0.905, 0.9)
+    True
+    """
+    return not ahead(target, first, second)

@@ -1,0 +1,134 @@
+"""Claims are judged by what was measured: made-up figures that bear each of them out, and figures that do not."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from magnetite.reproduce import claims, playground, sorting
+from magnetite.reproduce.cells import Cell, Request
+from tests.reproduce.test_cells import keep
+
+Value = Callable[[Cell], float]
+
+
+def verdicts(folder: Path) -> dict[str, str]:
+    claims.reproduce(Request(folder))
+    rows = json.loads((folder / "claims.json").read_text())["result"]["claims"]
+    return {number: row["verdict"] for number, row in rows.items()}
+
+
+def fill(folder: Path, made: list[Cell], value: Value, seen: int = 100) -> None:
+    for cell in made:
+        keep(cell, Request(folder), value(cell), seen)
+
+
+def model_of(cell: Cell) -> str:
+    """What a cell of the playground is called after target and kind."""
+    return cell.name.split("-dag-")[-1].split("-general-")[-1].removesuffix("-shorter")
+
+
+def as_claimed(cell: Cell) -> float:
+    """F1 or RMSE of the playground that bears out claims 1 to 4."""
+    target, model = cell.changes["task"]["target"], model_of(cell)
+    if target in ("adjacency", "reachability"):
+        return {"laplacian": 0.4, "magnetic-signnet": 0.8, "walks": 0.93, "relative-walks": 0.97}.get(model, 0.95)
+    if target == "undirected-distance" and model == "laplacian":
+        return 0.1
+    return {"magnetic": 0.1, "svd": 0.4, "walks": 0.28, "relative-walks": 0.2}.get(model, 0.5)
+
+
+def but(name: str, value: float, claimed: Value = as_claimed) -> Value:
+    """The figures as claimed, but for cells whose name has this part."""
+    return lambda cell: value if name in cell.name else claimed(cell)
+
+
+def test_nothing_is_judged_that_was_not_measured(tmp_path, capsys):
+    assert set(verdicts(tmp_path).values()) == {"not run"}
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "value"),
+    [
+        ("1", "adjacency-dag-laplacian", 0.945),
+        ("1", "undirected-distance-general-laplacian", 0.2),
+        ("2", "reachability-dag-walks", 0.6),
+        ("2", "directed-distance-general-walks", 0.104),
+        ("3", "directed-distance-dag-svd", 0.104),
+        ("3", "directed-distance-general-svd", 0.3),
+        ("4", "adjacency-dag-relative-walks", 0.935),
+        ("4", "directed-distance-dag-walks-shorter", 0.19),
+        ("4", "reachability-general-magnetic-signnet", 0.95),
+        ("4", "adjacency-general-gnn", 0.5),
+        ("4", "directed-distance-general-magnet", 0.105),
+    ],
+)
+def test_claims_about_the_playground(tmp_path, capsys, number, name, value):
+    made = playground.playground_cells()
+    fill(tmp_path, made, as_claimed)
+    assert {verdicts(tmp_path)[each] for each in "1234"} == {"holds"}
+    fill(tmp_path, made, but(name, value))
+    assert verdicts(tmp_path)[number].startswith("does not hold")
+    capsys.readouterr()
+
+
+def test_trainings_of_different_length_are_not_compared(tmp_path, capsys):
+    made = playground.playground_cells()
+    fill(tmp_path, made, as_claimed)
+    fill(tmp_path, [cell for cell in made if "adjacency-dag-laplacian" in cell.name], as_claimed, seen=50)
+    assert verdicts(tmp_path)["1"] == "holds as far as run"
+    assert "trained as long as each other" in (tmp_path / "claims.json").read_text()
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("adjacency-forward-3", 0.795), ("directed-distance-pagerank-5", 0.2), ("reverse-3", 0.9)]
+)
+def test_claims_about_walks(tmp_path, capsys, name, value):
+    def walks(cell: Cell) -> float:
+        error = {"forward": 0.5, "reverse": 0.4, "pagerank": 0.3}[cell.name.split("-")[-2]]
+        return error if "distance" in cell.name else 1 - error
+
+    fill(tmp_path, playground.walk_cells(), walks)
+    assert verdicts(tmp_path)["5"] == "holds"
+    fill(tmp_path, playground.walk_cells(), but(name, value, walks))
+    assert verdicts(tmp_path)["5"].startswith("does not hold")
+    capsys.readouterr()
+
+
+def test_claims_about_encodings_of_networks(tmp_path, capsys):
+    made, request = sorting.encoding_cells(), Request(tmp_path)
+    for cell in made:
+        near, far = {"magnetic": (0.95, 0.9), "walks": (0.93, 0.85), "sinusoidal": (0.9, 0.6)}.get(
+            cell.encoding, (0.45, 0.45)
+        )
+        keep(cell, request, far)
+        content = json.loads(cell.path(request).read_text())
+        for figures in content["result"]["figures"].values():
+            figures |= {f"{measure}/{length}": near for measure in ("accuracy", "auc") for length in (12, 13)}
+        cell.path(request).write_text(json.dumps(content))
+    assert verdicts(tmp_path)["6"] == "holds"
+    keep(made[0], request, 0.5)
+    assert verdicts(tmp_path)["6"].startswith("does not hold")
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("q2.5", 0.95), ("directed-5", 0.9), ("undirected-3", 0.81), ("gnn-walks", 0.85)]
+)
+def test_claims_about_studies_of_networks(tmp_path, capsys, name, value):
+    def studies(cell: Cell) -> float:
+        if "-q" in cell.name:
+            q = float(cell.name.split("-q")[-1])
+            return 0.9 if q <= 0.25 else 0.8 - q / 100
+        named = {"sorting-gnn-magnetic": 0.9, "sorting-gnn-walks": 0.6, "sorting-gnn-directed-1": 0.6}
+        return named.get(cell.name, 0.7 if "undirected" in cell.name else 0.8)
+
+    made = sorting.potential_cells() + sorting.message_cells()
+    fill(tmp_path, made, studies)
+    assert verdicts(tmp_path)["7"] == "holds"
+    fill(tmp_path, made, but(name, value, studies))
+    assert verdicts(tmp_path)["7"].startswith("does not hold")
+    capsys.readouterr()
