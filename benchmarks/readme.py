@@ -178,8 +178,19 @@ def _training() -> list[Row]:
             f"magnetic {_percents(trained['magnetic'])}",
             "magnetite reproduce figure-sorting",
         ),
+        _tokens(),
         _quick(),
     ]
+
+
+def _tokens() -> Row:
+    measured = result("benchmark-tokens-cpu")
+    return (
+        f"whole training steps on a CPU: {' / '.join(measured)}",
+        "the same with empty slots",
+        " / ".join(f"{row['times_as_fast']:.2f}×" for row in measured.values()) + " faster",
+        "benchmarks/tokens.py",
+    )
 
 
 def _best() -> list[Row]:

@@ -169,6 +169,7 @@ GRAPHS = mt.Digraphs.from_edges([torch.tensor([[0, 1], [1, 2]]), torch.tensor([[
         (lambda: mt.pad(GRAPHS, shape=Shape(1, 8, 8)), "2 graphs do not fit into Shape"),
         (lambda: mt.pad(GRAPHS, shape=Shape(2, 3, 8)), "3 nodes and 2 edges at most does not fit"),
         (lambda: mt.pad(GRAPHS, shape=Shape(2, 8, 1)), "3 nodes and 2 edges at most does not fit"),
+        (lambda: mt.pad(GRAPHS, shape=Shape(2, 8, 8, total=4)), "5 nodes do not fit into Shape"),
         (lambda: mt.pad(GRAPHS, mt.Laplacian(k=2)(GRAPHS[:1])), "eigenpairs belongs to other graphs"),
         (lambda: mt.pad(GRAPHS, *[mt.Laplacian(k=2)(GRAPHS)] * 2), "two encodings are both known as 'eigenpairs'"),
         (lambda: mt.pad(GRAPHS).encoding("walks"), "holds no encoding 'walks' \\(it holds none\\)"),

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from magnetite.batching import MULTIPLE, Shape
 from magnetite.buckets import (
-    PAIRS,
+    TOGETHER,
     Profile,
     Sizes,
     batch_rows,
@@ -52,8 +52,10 @@ def test_every_graph_fits_its_chunk(seed, processes, tokens):
         assert sizes.nodes[part].max() < shape.nodes  # one slot stays empty
         assert sizes.edges[part].max() <= shape.edges
         most = max(sizes.pairs[part[:, process::processes]].sum(1).max() for process in range(processes))
-        assert most <= shape.pairs / processes < most + PAIRS
-        assert shape.pairs % (PAIRS * processes) == 0
+        assert most <= shape.pairs / processes < most + TOGETHER
+        assert shape.pairs % (TOGETHER * processes) == 0
+        most = max(sizes.nodes[part[:, process::processes]].sum(1).max() for process in range(processes))
+        assert most <= shape.total / processes < most + TOGETHER
         assert shape.graphs % processes == 0
         assert shape.nodes % MULTIPLE == shape.edges % MULTIPLE == 0
         assert shape.graphs * shape.nodes <= tokens * processes or shape.graphs == processes
@@ -71,17 +73,17 @@ def test_cuts_cost_no_more_than_equal_ones(seed):
 
 
 def test_later_rows_make_shapes_grow_and_never_shrink():
-    first = Profile(np.array([5, 9]), np.array([4, 4]), np.array([[20, 300], [10, 72]]))
-    later = Profile(np.array([3, 20]), np.array([30, 2]), np.array([[600, 100]]))
+    first = Profile(np.array([5, 9]), np.array([4, 4]), np.array([[20, 300], [10, 72]]), np.array([[5, 9], [2, 6]]))
+    later = Profile(np.array([3, 20]), np.array([30, 2]), np.array([[600, 100]]), np.array([[3, 20]]))
     shapes = chunk_shapes(first, tokens=16)
     grown = shapes_for(shapes, later)
-    assert shapes == (Shape(1, 8, 8, 256), Shape(1, 16, 8, 512))
-    assert grown == (Shape(1, 8, 32, 768), Shape(1, 24, 8, 512))
+    assert shapes == (Shape(1, 8, 8, 256, 8), Shape(1, 16, 8, 512, 16))
+    assert grown == (Shape(1, 8, 32, 768, 8), Shape(1, 24, 8, 512, 24))
     assert shapes_for(grown, first) == grown
 
 
 def test_without_asked_pairs_there_are_no_slots_for_them():
-    most = Profile(np.array([5, 9]), np.array([4, 4]), np.zeros((3, 2), dtype=int))
+    most = Profile(np.array([5, 9]), np.array([4, 4]), np.zeros((3, 2), dtype=int), np.full((3, 2), 5))
     assert {shape.pairs for shape in shapes_for(chunk_shapes(most, tokens=16), most)} == {0}
 
 
@@ -101,4 +103,5 @@ def test_an_evaluation_sees_every_graph_once_in_few_shapes(seed, count, tokens):
         assert sizes.nodes[batch.ids].max() < batch.shape.nodes
         assert sizes.edges[batch.ids].max() <= batch.shape.edges
         assert sizes.pairs[batch.ids].sum() <= batch.shape.pairs
+        assert sizes.nodes[batch.ids].sum() <= batch.shape.total
         assert batch.shape.graphs * batch.shape.nodes <= tokens or batch.shape.graphs == 1

@@ -27,7 +27,7 @@ class Batch:
     `edges` hold rows of the flattened slots, `graph · n + node`, so that messages are one gather and one scatter; those
     that `edge_mask` leaves out point anywhere. Other empty slots hold zeros. `encodings` are found by name, and so is
     everything else that was given to `pad` by name. `asked` are the pairs of nodes that a `PairHead` answers for; where
-    there is none it answers for all.
+    there is none it answers for all. `total` is that of its `Shape`.
     """
 
     sizes: Int[Tensor, " b"]
@@ -40,6 +40,7 @@ class Batch:
     graph_features: Mapping[str, Shaped[Tensor, "b ..."]]
     encodings: Mapping[str, Any]
     asked: PaddedPairs | None = None
+    total: int = 0
 
     def __len__(self) -> int:
         return self.sizes.numel()
@@ -159,6 +160,7 @@ def pad_several(
         _each(graphs.graph_features, slots.graph_rows, len(shapes)),
         _each(parts, slots.encoding, len(shapes)),
         [None] * len(shapes) if asked is None else slots.asked(asked),
+        [shape.total for shape in shapes],
     )
     return [Batch(*row) for row in zip(*columns, strict=True)]
 

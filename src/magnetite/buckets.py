@@ -22,8 +22,8 @@ CHUNK = 2048
 PLACES = 96
 """Places of a row that are tried as ends of a chunk."""
 
-PAIRS = 256
-"""Slots for asked pairs are multiples of this, so that a few pairs more need no new shape."""
+TOGETHER = 256
+"""Nodes and asked pairs of all graphs together are multiples of this, so that a few more need no new shape."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,20 +37,22 @@ class Sizes:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """What some rows need: the most nodes and edges at each place of any, and the pairs of every graph of each.
+    """What some rows need: the most nodes and edges at each place of any, and pairs and nodes of every graph of each.
 
-    Processes take turns at the places of a row, so `pairs` has one row for every step and process.
+    Processes take turns at the places of a row, so `pairs` and `sizes` have one row for every step and process.
     """
 
     nodes: Int[np.ndarray, " batch"]
     edges: Int[np.ndarray, " batch"]
     pairs: Int[np.ndarray, "rows share"]
+    sizes: Int[np.ndarray, "rows share"]
 
     @classmethod
     def join(cls, profiles: Sequence["Profile"]) -> "Profile":
         """What the rows of all of them need."""
         nodes, edges = (np.max([getattr(one, name) for one in profiles], 0) for name in ("nodes", "edges"))
-        return cls(nodes, edges, np.concatenate([one.pairs for one in profiles]))
+        pairs, sizes = (np.concatenate([getattr(one, name) for one in profiles]) for name in ("pairs", "sizes"))
+        return cls(nodes, edges, pairs, sizes)
 
     @property
     def processes(self) -> int:
@@ -59,14 +61,16 @@ class Profile:
 
     def with_room(self) -> "Profile":
         """Some more of everything, for rows that are not known yet."""
-        return Profile(self.nodes + MULTIPLE, self.edges + MULTIPLE, self.pairs + self.pairs // 16)
+        more = self.pairs + self.pairs // 16, self.sizes + self.sizes // 16
+        return Profile(self.nodes + MULTIPLE, self.edges + MULTIPLE, *more)
 
     def shape(self, begin: int, end: int) -> Shape:
-        """The shape for the places from `begin` to `end` of any row; every process has an equal part of its pairs."""
+        """The shape for the places from `begin` to `end` of any row; every process has an equal part of it."""
         processes = self.processes
-        most = int(self.pairs[:, begin // processes : end // processes].sum(1).max())
+        mine = slice(begin // processes, end // processes)
+        pairs, total = (rounded(each[:, mine].sum(1).max(), TOGETHER) for each in (self.pairs, self.sizes))
         shape = Shape.holding(end - begin, self.nodes[begin:end].max(), self.edges[begin:end].max())
-        return replace(shape, pairs=processes * rounded(most, PAIRS))
+        return replace(shape, pairs=processes * pairs, total=min(processes * total, shape.graphs * shape.nodes))
 
 
 def epoch_order(count: int, seed: int, epoch: int) -> Int[np.ndarray, " count"]:
@@ -93,17 +97,20 @@ def profile(rows: Rows, sizes: Sizes, processes: int = 1) -> Profile:
     """What these rows need, shared by so many processes.
 
     >>> sizes = Sizes(nodes=np.array([9, 5, 7, 6]), edges=np.array([4, 8, 9, 3]), pairs=np.array([40, 10, 20, 30]))
-    >>> profile(np.array([[3, 0], [1, 2]]), sizes)
-    Profile(nodes=array([6, 9]), edges=array([8, 9]), pairs=array([[30, 40],
-           [10, 20]]))
+    >>> found = profile(np.array([[3, 0], [1, 2]]), sizes)
+    >>> found.nodes.tolist(), found.edges.tolist(), found.pairs.tolist(), found.sizes.tolist()
+    ([6, 9], [8, 9], [[30, 40], [10, 20]], [[6, 9], [5, 7]])
     """
     steps, batch = rows.shape
     if batch % processes:
         raise ValueError(f"a batch of {batch} cannot be shared by {processes} processes: give a multiple of them")
-    shared = sizes.pairs[rows].reshape(steps, batch // processes, processes)
-    return Profile(
-        sizes.nodes[rows].max(0), sizes.edges[rows].max(0), shared.swapaxes(1, 2).reshape(-1, batch // processes)
-    )
+
+    def shared(counts: Counts) -> Int[np.ndarray, "rows share"]:
+        places = counts[rows].reshape(steps, batch // processes, processes)
+        return places.swapaxes(1, 2).reshape(-1, batch // processes)
+
+    most = sizes.nodes[rows].max(0), sizes.edges[rows].max(0)
+    return Profile(*most, shared(sizes.pairs), shared(sizes.nodes))
 
 
 def chunk_shapes(most: Profile, tokens: int) -> tuple[Shape, ...]:
@@ -112,7 +119,8 @@ def chunk_shapes(most: Profile, tokens: int) -> tuple[Shape, ...]:
     A chunk costs `graphs · nodes` slots, and `CHUNK` for being one. None has more than `tokens` slots in a process,
     unless a single graph has; all processes take an equal part of it.
 
-    >>> most = Profile(np.array([7] * 24 + [15] * 8), np.array([9] * 32), np.full((1, 32), 20))
+    >>> nodes = np.array([7] * 24 + [15] * 8)
+    >>> most = Profile(nodes, np.array([9] * 32), np.full((1, 32), 20), nodes[None])
     >>> [(shape.graphs, shape.nodes, shape.pairs) for shape in chunk_shapes(most, tokens=128)]
     [(8, 8, 256), (16, 8, 512), (8, 16, 256)]
     """
@@ -158,9 +166,9 @@ def portions(batches: Sequence[Batch], tokens: int) -> list[list[Batch]]:
 def shapes_for(shapes: Sequence[Shape], most: Profile) -> tuple[Shape, ...]:
     """The same cuts, grown where rows of this profile would not fit.
 
-    >>> most = Profile(np.array([7, 8]), np.array([3, 3]), np.array([[40, 50]]))
-    >>> shapes_for([Shape(1, 8, 8), Shape(1, 8, 8, 512)], most)
-    (Shape(graphs=1, nodes=8, edges=8, pairs=256), Shape(graphs=1, nodes=16, edges=8, pairs=512))
+    >>> most = Profile(np.array([7, 8]), np.array([3, 3]), np.array([[40, 50]]), np.array([[7, 8]]))
+    >>> [(shape.nodes, shape.pairs, shape.total) for shape in shapes_for([Shape(1, 8, 8), Shape(1, 8, 8, 512)], most)]
+    [(8, 256, 8), (16, 512, 16)]
     """
     ends = np.cumsum([shape.graphs for shape in shapes]).tolist()
     needed = [most.shape(end - shape.graphs, end) for shape, end in zip(shapes, ends, strict=True)]
@@ -188,7 +196,7 @@ def evaluation_batches(sizes: Sizes, tokens: int, shapes: int = 4) -> list[Evalu
         shape = Shape.holding(part.size, sizes.nodes[part].max(), sizes.edges[part].max())
         graphs = min(part.size, max(1, tokens // shape.nodes))
         chosen = [part[start : start + graphs] for start in range(0, part.size, graphs)]
-        pairs = max(int(sizes.pairs[ids].sum()) for ids in chosen)
-        fixed = Shape(graphs, shape.nodes, shape.edges, pairs)
+        pairs, total = (max(int(each[ids].sum()) for ids in chosen) for each in (sizes.pairs, sizes.nodes))
+        fixed = Shape(graphs, shape.nodes, shape.edges, pairs, total)
         batches += [EvaluationBatch(ids, fixed) for ids in chosen]
     return batches

@@ -32,16 +32,18 @@ def rounded(count: int, multiple: int = MULTIPLE) -> int:
 class Shape:
     """Graphs of a batch, slots for the nodes and for the edges of each, and slots for the asked pairs of all together.
 
-    At least one slot for a node stays empty, at the end: a model may put a token of its own there.
+    At least one slot for a node stays empty, at the end: a model may put a token of its own there. `total` is the most
+    nodes of all graphs together, 0 where that is not known: a model that knows it can leave empty slots out.
 
     >>> Shape.of(Digraphs.from_edges([[0, 1], [1, 2]]))
-    Shape(graphs=1, nodes=8, edges=8, pairs=0)
+    Shape(graphs=1, nodes=8, edges=8, pairs=0, total=0)
     """
 
     graphs: int
     nodes: int
     edges: int
     pairs: int = 0
+    total: int = 0
 
     @classmethod
     def of(
@@ -58,9 +60,13 @@ class Shape:
         """The shape for so many graphs of at most so many nodes and edges, all rounded up.
 
         >>> Shape.holding(2, nodes=16, edges=0)
-        Shape(graphs=2, nodes=24, edges=8, pairs=0)
+        Shape(graphs=2, nodes=24, edges=8, pairs=0, total=0)
         """
         return cls(graphs, rounded(nodes + 1), rounded(max(edges, 1)), rounded(pairs))
+
+    def part(self, processes: int) -> "Shape":
+        """The share of one of so many processes."""
+        return Shape(self.graphs // processes, self.nodes, self.edges, self.pairs // processes, self.total // processes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +185,7 @@ class Slots:
             self.ids.split(self.counts), self.real.split(self.counts), self.shapes, strict=True
         ):
             count = (counts_of(asked.asked_ptr, ids) * real).sum()
-            require(count <= shape.pairs, _no_room_for_pairs(count, shape))
+            require(count <= shape.pairs, _no_room(count, "asked pairs", shape))
             found.append(asked.in_slots(ids, real, shape.nodes, shape.pairs))
         return found
 
@@ -212,6 +218,9 @@ class Slots:
                 f"into {self._told()}: give a larger shape; one slot for a node stays empty"
             ),
         )
+        for sizes, shape in zip(self.sizes(), self.shapes, strict=True):
+            if shape.total:
+                require(sizes.sum() <= shape.total, _no_room(sizes.sum(), "nodes", shape))
 
     def _told(self) -> str:
         return ", ".join(map(str, self.shapes))
@@ -226,8 +235,8 @@ def _pair_rows(
     return gather(rows, torch.where(both, place, 0), both, empty)
 
 
-def _no_room_for_pairs(count: Int[Tensor, ""], shape: Shape) -> Callable[[], str]:
-    return lambda: f"{int(count)} asked pairs do not fit into {shape}: give a larger shape"
+def _no_room(count: Int[Tensor, ""], what: str, shape: Shape) -> Callable[[], str]:
+    return lambda: f"{int(count)} {what} do not fit into {shape}: give a larger shape"
 
 
 def gather(

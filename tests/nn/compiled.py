@@ -14,7 +14,7 @@ from magnetite import nn
 from magnetite.batching import Shape
 from tests.nn.zoo import ZOO, encoded, generic_digraphs, some_pairs
 
-SHAPES = [Shape(graphs=4, nodes=8, edges=16, pairs=112), Shape(graphs=4, nodes=16, edges=24, pairs=128)]
+SHAPES = [Shape(graphs=4, nodes=8, edges=16, pairs=112), Shape(graphs=4, nodes=16, edges=24, pairs=128, total=30)]
 
 
 def report(name: str, backend: str) -> dict[str, object]:

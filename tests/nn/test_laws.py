@@ -1,5 +1,7 @@
 """What holds for every model: numbering, padding and company change nothing, directions matter where they should."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -35,9 +37,11 @@ def test_padding_and_company_change_nothing(name, graphs):
     model = ZOO[name].model(nn.NodeHead(3))
     parts = encoded(model, graphs)
     together = node_rows(model, mt.pad(graphs, **parts))
-    wide = Shape(graphs=len(graphs) + 2, nodes=16, edges=40)
     alone = [mt.pad(graphs, ids=torch.tensor([i]), **parts) for i in range(len(graphs))]
-    torch.testing.assert_close(node_rows(model, mt.pad(graphs, shape=wide, **parts)), together, rtol=2e-5, atol=2e-5)
+    for total in (0, int(graphs.sizes.sum()) + 3):
+        wide = Shape(graphs=len(graphs) + 2, nodes=16, edges=40, total=total)
+        padded = mt.pad(graphs, shape=wide, **parts)
+        torch.testing.assert_close(node_rows(model, padded), together, rtol=2e-5, atol=2e-5)
     torch.testing.assert_close(torch.cat([node_rows(model, one) for one in alone]), together, rtol=2e-5, atol=2e-5)
 
 
@@ -46,11 +50,13 @@ def test_padding_and_company_change_nothing(name, graphs):
 @given(digraphs(min_graphs=2, max_nodes=8))
 def test_batches_of_several_shapes_are_answered_as_each_alone(name, graphs):
     model = ZOO[name].model(nn.NodeHead(3))
-    parts, shapes = encoded(model, graphs), (Shape(1, 16, 64), Shape(len(graphs), 24, 72))
+    parts = encoded(model, graphs)
+    shapes = Shape(1, 16, 64, total=9), Shape(len(graphs), 24, 72, total=int(graphs.sizes.sum()))
     each = [torch.arange(shape.graphs) for shape in shapes]
     batches = [mt.pad(graphs, ids=ids, shape=shape, **parts) for ids, shape in zip(each, shapes, strict=True)]
     for answer, batch in zip(model.answers(batches), batches, strict=True):
-        torch.testing.assert_close(answer[batch.mask], model(batch)[batch.mask], rtol=2e-5, atol=2e-5)
+        alone = model(replace(batch, total=0))
+        torch.testing.assert_close(answer[batch.mask], alone[batch.mask], rtol=2e-5, atol=2e-5)
 
 
 @every_model

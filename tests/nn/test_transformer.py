@@ -8,6 +8,7 @@ import torch
 import magnetite as mt
 from magnetite import nn
 from magnetite.batching import Shape
+from magnetite.nn.tokens import Tokens
 from magnetite.nn.transformer import Attention, Block, attention_bias
 from tests.nn.zoo import WIDTH, generic_digraphs
 
@@ -22,7 +23,7 @@ def test_attention_is_softmax_of_logits_and_bias():
     mixed = torch.einsum("bhuv,bvhc->buhc", logits.softmax(-1), value).flatten(2)
     rows = states.flatten(0, 1)
     batch = mt.pad(mt.Digraphs.from_edges([torch.tensor([[0], [1]])] * 3), shape=Shape(3, 5, 1))
-    result = attention(rows, rows, [batch], [bias]).view(3, 5, WIDTH)
+    result = attention(rows, rows, Tokens([batch], None), [bias]).view(3, 5, WIDTH)
     torch.testing.assert_close(result, attention.out(mixed), rtol=1e-5, atol=1e-5)
 
 
@@ -45,10 +46,12 @@ def test_values_do_not_come_from_the_local_network(norm):
     block = Block(WIDTH, local=nn.GNN(WIDTH), norm=norm).eval()
     states = torch.randn(batch.mask.shape[1], WIDTH)
     one_key = torch.zeros(1, 1, 8, 8).masked_fill(torch.arange(8) != 2, -torch.inf)
-    expected = block(states, [batch], [one_key])  # with one key open, the softmax is 1: query and key cannot matter
+    expected = block(
+        states, Tokens([batch], None), [one_key]
+    )  # with one key open, the softmax is 1: query and key cannot matter
     for parameter in block.local.parameters():
         torch.nn.init.normal_(parameter)
-    torch.testing.assert_close(block(states, [batch], [one_key]), expected)
+    torch.testing.assert_close(block(states, Tokens([batch], None), [one_key]), expected)
 
 
 def test_the_residual_is_scaled_by_the_degree():
@@ -57,7 +60,7 @@ def test_the_residual_is_scaled_by_the_degree():
     plain = Block(WIDTH, norm="pre").eval()
     plain.load_state_dict(block.state_dict())
     states, bias = torch.randn(8, WIDTH), attention_bias(star.mask, None, torch.float32)
-    scaled, full = block._attend(states, [star], [bias]), plain._attend(states, [star], [bias])
+    scaled, full = (each._attend(states, Tokens([star], None), [bias]) for each in (block, plain))
     torch.testing.assert_close(scaled[0], full[0] / 2)
     torch.testing.assert_close(scaled[1], full[1] / 2**0.5)
 
@@ -71,13 +74,17 @@ def test_length_scaled_attention_sharpens_with_the_logarithm_of_the_size():
     states = [torch.randn(batch.mask.numel(), WIDTH) for batch in batches]
     biases = [attention_bias(batch.mask, None, torch.float32) for batch in batches]
     rows = torch.cat(states)
-    first, second = scaled(rows, rows, batches, biases).split([part.shape[0] for part in states])
+    first, second = scaled(rows, rows, Tokens(batches, None), biases).split([part.shape[0] for part in states])
     with torch.no_grad():
         plain.query_key.weight[:WIDTH] *= math.log(4) / math.log(64)
         plain.query_key.bias[:WIDTH] *= math.log(4) / math.log(64)
-    torch.testing.assert_close(first, plain(states[0], states[0], batches[:1], biases[:1]), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(
+        first, plain(states[0], states[0], Tokens(batches[:1], None), biases[:1]), rtol=1e-5, atol=1e-5
+    )
     plain.load_state_dict(scaled.state_dict())
-    torch.testing.assert_close(second, plain(states[1], states[1], batches[1:], biases[1:]), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(
+        second, plain(states[1], states[1], Tokens(batches[1:], None), biases[1:]), rtol=1e-5, atol=1e-5
+    )
 
 
 def test_bad_options_are_refused():

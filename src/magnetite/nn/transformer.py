@@ -15,6 +15,7 @@ from magnetite.nn.model import GraphModel, Part
 from magnetite.nn.module import Module, remade
 from magnetite.nn.positions import PositionEncoder, Positions
 from magnetite.nn.rows import as_rows, joined, slots, united
+from magnetite.nn.tokens import Tokens
 
 TYPICAL_SIZE = 64
 """Nodes of a graph whose attention is not scaled by its length."""
@@ -26,7 +27,7 @@ class Attention(Module):
     """`softmax(s Q Kᵀ / √c + B) V` in `heads` heads; query and key may come from other states than the value (SAT).
 
     `s = 1`, or with `length_scaled` the graph's `log(n + 1) / log 64`, so that the largest weights do not fade among
-    more nodes than were trained on. States are rows: the slots of all graphs of all batches, one after the other.
+    more nodes than were trained on. States are rows of the tokens of all batches.
     """
 
     def __init__(self, width: int, heads: int = 4, length_scaled: bool = False):
@@ -42,17 +43,17 @@ class Attention(Module):
         self,
         states: Float[Tensor, "rows d"],
         structure: Float[Tensor, "rows d"],
-        batches: Sequence[Batch],
+        tokens: Tokens,
         biases: Sequence[Tensor],
     ) -> Float[Tensor, "rows d"]:
         """Attend within each graph; each batch's `bias` is a mask of keys, or what is added to the logits."""
-        query, key = self.query_key(structure).unflatten(-1, (2, self.heads, -1)).unbind(1)
+        query, key = tokens.spread(self.query_key(structure)).unflatten(-1, (2, self.heads, -1)).unbind(1)
         if self.length_scaled:
-            query = query * joined([_length_scale(batch) for batch in batches])[:, None, None].to(query)
-        value = self.value(states).unflatten(-1, (self.heads, -1))
-        counts = [batch.mask.numel() for batch in batches]
+            query = query * joined([_length_scale(batch) for batch in tokens.batches])[:, None, None].to(query)
+        value = tokens.spread(self.value(states)).unflatten(-1, (self.heads, -1))
+        counts = [batch.mask.numel() for batch in tokens.batches]
         each = zip(query.split(counts), key.split(counts), value.split(counts), biases, strict=True)
-        return self.out(joined([mixed(*parts) for parts in each]).flatten(1))
+        return self.out(tokens.pack(joined([mixed(*parts) for parts in each]).flatten(1)))
 
 
 def mixed(query: Heads, key: Heads, value: Heads, bias: Tensor) -> Heads:
@@ -94,25 +95,27 @@ class Block(Module):
         self.dropout = torch.nn.Dropout(dropout)
 
     def forward(
-        self, states: Float[Tensor, "rows d"], batches: Sequence[Batch], biases: Sequence[Tensor]
+        self, states: Float[Tensor, "rows d"], tokens: Tokens, biases: Sequence[Tensor]
     ) -> Float[Tensor, "rows d"]:
-        """Mix the states of all nodes of each graph; rows are the slots of all batches, which have a bias each."""
+        """Mix the states of all nodes of each graph; rows are the tokens of all batches, which have a bias each."""
         first, second = self.norms
         if self.post:
-            states = first(states + self._attend(states, batches, biases))
+            states = first(states + self._attend(states, tokens, biases))
             return second(states + self.dropout(self.feed_forward(states)))
-        states = states + self._attend(first(states), batches, biases)
+        states = states + self._attend(first(states), tokens, biases)
         return states + self.dropout(self.feed_forward(second(states)))
 
     def _attend(
-        self, states: Float[Tensor, "rows d"], batches: Sequence[Batch], biases: Sequence[Tensor]
+        self, states: Float[Tensor, "rows d"], tokens: Tokens, biases: Sequence[Tensor]
     ) -> Float[Tensor, "rows d"]:
-        structure = states if self.local is None else self.local(states[None], united(batches))[0]
-        mixed = self.dropout(self.attention(states, structure, batches, biases))
+        structure = states
+        if self.local is not None:
+            structure = tokens.pack(self.local(tokens.spread(states)[None], united(tokens.batches))[0])
+        mixed = self.dropout(self.attention(states, structure, tokens, biases))
         if not self.degree_scaled:
             return mixed
-        degrees = joined([batch.degrees().flatten() for batch in batches])
-        return mixed * (degrees + 1).rsqrt()[:, None].to(mixed)
+        degrees = tokens.pack(joined([batch.degrees().flatten() for batch in tokens.batches])[:, None])
+        return mixed * (degrees + 1).rsqrt().to(mixed)
 
 
 class DigraphTransformer(GraphModel):
@@ -159,22 +162,27 @@ class DigraphTransformer(GraphModel):
 
         The last slot of each graph, which is never a node's, holds the token of the whole graph.
         """
-        parts, keys = super().embed(batches), [batch.mask for batch in batches]
+        parts = super().embed(batches)
         rows = as_rows([part.states for part in parts])
         if self.cls is not None:
-            ends = [_last(mask) for mask in keys]
-            rows = torch.where(as_rows(ends)[:, None], self.cls.to(rows), rows)
-            keys = [mask | end for mask, end in zip(keys, ends, strict=True)]
+            ends = as_rows([_last(batch.mask) for batch in batches])
+            rows = torch.where(ends[:, None], self.cls.to(rows), rows)
         positions = [part.positions for part in parts]
-        biases = [self._biases(one, mask, rows) for one, mask in zip(positions, keys, strict=True)]
+        biases = [self._biases(one, self._filled(batch), rows) for one, batch in zip(positions, batches, strict=True)]
         return [Part(*part) for part in zip(slots(rows, batches), batches, positions, biases, strict=True)]
 
     def body(self, parts: Sequence[Part]) -> list[Float[Tensor, "_ _ d"]]:
-        """All blocks."""
-        batches, rows = [part.batch for part in parts], as_rows([part.states for part in parts])
+        """All blocks, on rows without those of empty slots where that is possible."""
+        batches = [part.batch for part in parts]
+        tokens = Tokens.of(batches, [self._filled(batch) for batch in batches], more=int(self.cls is not None))
+        rows = tokens.pack(as_rows([part.states for part in parts]))
         for layer, block in enumerate(self.blocks):
-            rows = block(rows, batches, [part.biases[layer] for part in parts])
-        return slots(self.final(rows), batches)
+            rows = block(rows, tokens, [part.biases[layer] for part in parts])
+        return slots(tokens.spread(self.final(rows)), batches)
+
+    def _filled(self, batch: Batch) -> Bool[Tensor, "b n"]:
+        """Nodes, and the token of the whole graph, if there is one."""
+        return batch.mask if self.cls is None else batch.mask | _last(batch.mask)
 
     def _biases(
         self, positions: Positions, keys: Bool[Tensor, "b n"], rows: Float[Tensor, "rows d"]

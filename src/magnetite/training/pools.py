@@ -80,5 +80,4 @@ class Block:
     def chunks(self, step: int, shapes: tuple[Shape, ...]) -> list[Batch]:
         """The batches of one step, of this process's part of these shapes."""
         processes = sum(shape.graphs for shape in shapes) // self.rows.shape[1]
-        mine = [Shape(one.graphs // processes, one.nodes, one.edges, one.pairs // processes) for one in shapes]
-        return self.pool.batches(self.rows[step], mine)
+        return self.pool.batches(self.rows[step], [shape.part(processes) for shape in shapes])
