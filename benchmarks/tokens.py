@@ -85,7 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=6)
     options = parser.parse_args()
     record = Record(f"benchmark-tokens-{'gpu' if torch.cuda.is_available() else 'cpu'}", options.seed)
     table = Table("setting", "graphs/s without empty slots", "with them", "times as fast", "slots", "nodes at most")
