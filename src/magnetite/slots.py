@@ -45,6 +45,10 @@ class Shape:
     pairs: int = 0
     total: int = 0
 
+    def __post_init__(self) -> None:
+        if min(self.graphs, self.nodes, self.edges) < 1 or min(self.pairs, self.total) < 0:
+            raise ValueError(f"{self} holds nothing: give graphs, nodes and edges from 1, pairs and total from 0")
+
     @classmethod
     def of(
         cls, graphs: Digraphs, ids: Int[Tensor, " chosen"] | None = None, asked: AskedPairs | None = None
@@ -185,7 +189,7 @@ class Slots:
             self.ids.split(self.counts), self.real.split(self.counts), self.shapes, strict=True
         ):
             count = (counts_of(asked.asked_ptr, ids) * real).sum()
-            require(count <= shape.pairs, _no_room(count, "asked pairs", shape))
+            require(count <= shape.pairs, _no_room(count, "asked pairs", "pairs", shape))
             found.append(asked.in_slots(ids, real, shape.nodes, shape.pairs))
         return found
 
@@ -220,7 +224,7 @@ class Slots:
         )
         for sizes, shape in zip(self.sizes(), self.shapes, strict=True):
             if shape.total:
-                require(sizes.sum() <= shape.total, _no_room(sizes.sum(), "nodes", shape))
+                require(sizes.sum() <= shape.total, _no_room(sizes.sum(), "nodes", "total", shape))
 
     def _told(self) -> str:
         return ", ".join(map(str, self.shapes))
@@ -235,8 +239,8 @@ def _pair_rows(
     return gather(rows, torch.where(both, place, 0), both, empty)
 
 
-def _no_room(count: Int[Tensor, ""], what: str, shape: Shape) -> Callable[[], str]:
-    return lambda: f"{int(count)} {what} do not fit into {shape}: give a larger shape"
+def _no_room(count: Int[Tensor, ""], what: str, option: str, shape: Shape) -> Callable[[], str]:
+    return lambda: f"{int(count)} {what} do not fit into {shape}: give at least {option}={int(count)}"
 
 
 def gather(

@@ -113,6 +113,8 @@ def test_wrong_networks_are_refused():
         nn.WireRelations(WIDTH, nn.GraphHead(2), position)(graphs)
     with pytest.raises(ValueError, match="no feature 'length'"):
         model(mt.pad(graphs.replace(graph_features={})).map(doubled))
+    with pytest.raises(ValueError, match="leave no relations: give state from 1"):
+        nn.WireRelations(WIDTH, nn.GraphHead(2), state=0)
     with pytest.raises(ValueError, match="knows whole graphs, and no nodes"):
         nn.WireRelations(WIDTH, nn.GraphHead(2, "mean"))
 

@@ -70,10 +70,10 @@ def test_bad_overrides_are_named(override, message):
     assert "\n" not in str(caught.value)
 
 
-def test_another_kind_of_model_has_its_own_options():
+def test_another_kind_of_model_takes_the_options_that_it_knows_from_the_preset():
     config = configuration("sorting", "none", "quick", {"model": {"name": "gnn", "steps": 2}})
     assert config.to_dict()["model"] == {
-        "name": "gnn", "width": 256, "places": 0, "borders": 0, "pair_layer": True, "steps": 2, "directed": True,
+        "name": "gnn", "width": 64, "places": 0, "borders": 0, "pair_layer": True, "steps": 2, "directed": True,
     }  # fmt: skip
 
 

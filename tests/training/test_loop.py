@@ -10,7 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
+from magnetite import nn
 from magnetite.storage import DamagedFile
 from magnetite.training import session
 from magnetite.training.encodings import ENCODINGS
@@ -108,6 +110,20 @@ def test_a_stopped_training_goes_on_to_the_same_result(trainer, tmp_path, mode, 
     assert parameters(tmp_path / "parts") == parameters(tmp_path / "whole")
     for kind in ("train", "valid"):
         assert logged(tmp_path / "parts", kind) == logged(tmp_path / "whole", kind)
+
+
+def test_a_training_that_was_stopped_before_its_first_checkpoint_begins_again(trainer, tmp_path):
+    config = tiny("none", "optim.epochs=0.34")
+    trainer(config, tmp_path / "whole").run()
+    trainer(config, tmp_path / "parts", resume=True).run()
+    assert parameters(tmp_path / "parts") == parameters(tmp_path / "whole")
+
+
+def test_the_best_model_of_a_training_is_loaded_from_its_folder(trainer, tmp_path):
+    run = trainer(tiny("none", "optim.epochs=0.34"), tmp_path)
+    run.run()
+    loaded = nn.load(tmp_path)
+    assert all(torch.equal(tensor, run.model.state_dict()[name]) for name, tensor in loaded.state_dict().items())
 
 
 def test_pools_give_the_batches_of_resident_data(trainer, tmp_path):

@@ -51,6 +51,8 @@ class WireRelations(GraphModel):
         super().__init__(width, head, position, embedding)
         if not head.needs_cls:
             raise ValueError("this model knows whole graphs, and no nodes: give a head such as GraphHead(2)")
+        if state < 1 or wires < 2:
+            raise ValueError(f"state={state} and wires={wires} leave no relations: give state from 1, wires from 2")
         self.wires, inner = wires, 4 * state
         self.start = torch.nn.Parameter(torch.randn(2, state))
         self.kinds = torch.nn.Parameter(torch.randn(relation_steps.KINDS, inner) / 2)
@@ -108,7 +110,10 @@ def _run(
     live = as_rows([batch.mask for batch in batches])
     wires = as_rows([node_feature(batch, "wires").long() for batch in batches])
     wires = torch.where(live[:, None], wires, torch.arange(2, device=wires.device))
-    require((wires[:, 0] < wires[:, 1]).all(), lambda: "a node's first wire is not below its second: put it first")
+    require(
+        (wires[:, 0] < wires[:, 1]).all(),
+        lambda: "a node's first wire is not below its second: only such nodes are known here",
+    )
     known = (wires[:, 0] >= 0) & (wires[:, 1] < per_slot([_lengths(batch) for batch in batches], batches)) | ~live
     require(known.all(), lambda: "a node has a wire that its network has not: correct `wires`, or `length`")
     for batch in batches:

@@ -147,9 +147,7 @@ def _train(cell: Cell, request: Request) -> None:
     config = cell.config(request)
     config = replace(config, run=replace(config.run, compile=session.compile_mode(accelerator)))
     folder = request.runs / f"{cell.name}-{config.hash}"
-    resume = any((folder / "checkpoints").glob("last-*"))
-    if not resume and (folder / session.CONFIG).exists():
-        (folder / session.CONFIG).unlink()  # stopped before its first checkpoint: nothing to go on from
+    resume = (folder / session.CONFIG).exists()
     content = session.train(config, folder, session.Machine(accelerator), resume)
     write_json(cell.path(request), {**content, "name": cell.name})
     torch.compiler.reset()  # graphs of this cell's shapes are of no use to the next

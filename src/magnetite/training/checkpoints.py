@@ -79,14 +79,20 @@ class Checkpoints:
         self._write(f"best-{step:08d}", lambda folder: checkpoint.save(model, folder))
 
     def restore(self, model: GraphModel, optimizer: torch.optim.Optimizer) -> Position:
-        """Fill model and optimiser from the last checkpoint, and say where it stands."""
+        """Fill model and optimiser from the last checkpoint, if there is one, and say where it stands."""
         steps = self._steps("last")
         if not steps:
-            raise ValueError(f"{self.folder} holds no checkpoint: start the training without --resume")
+            return Position()
         folder = self.folder / f"last-{steps[-1]:08d}"
-        _load_model(folder, model)
-        _load_optimizer(folder / OPTIMIZER, optimizer)
-        return _load_position(folder / STATE)
+        try:
+            _load_model(folder, model)
+            _load_optimizer(folder / OPTIMIZER, optimizer)
+            return _load_position(folder / STATE)
+        except DamagedFile as error:
+            raise DamagedFile(
+                f"the run cannot go on: {error}. Train again with another --out; `magnetite evaluate` takes what was "
+                "the best model so far"
+            ) from error
 
     def best(self, step: int) -> Path:
         """The folder of the best model."""
@@ -99,7 +105,7 @@ class Checkpoints:
         """The newest of the best models."""
         steps = self._steps("best")
         if not steps:
-            raise ValueError(f"{self.folder} holds no trained model: train with `magnetite train`")
+            raise ValueError(f"{self.folder} holds no trained model yet: go on with `magnetite train … --resume`")
         return steps[-1]
 
     def _steps(self, kind: str) -> list[int]:

@@ -137,7 +137,7 @@ class Config:
         tables: dict[str, dict[str, Any]] = {}
         for part in fields(self):
             value = getattr(self, part.name)
-            named = {"name": _name_of(part.name, value)} if part.name in NAMED else {}
+            named = {"name": _name_of(part.name, type(value))} if part.name in NAMED else {}
             tables[part.name] = json.loads(json.dumps({**named, **asdict(value)}))
         return tables
 
@@ -169,7 +169,9 @@ def make(kind: type, table: Mapping[str, Any], where: str) -> Any:
     values = {}
     for name, value in table.items():
         if name not in known:
-            raise ValueError(f"unknown option {where}.{name}: choose one of {', '.join(known) or 'none (it has none)'}")
+            of = f" of {_name_of(where, kind)!r}" if where in NAMED else ""
+            choices = ", ".join(known) or "none (it has none)"
+            raise ValueError(f"unknown option {where}.{name}{of}: choose one of {choices}")
         values[name] = _typed(value, hints[name], f"{where}.{name}", known[name].default)
     try:
         return kind(**values)
@@ -197,8 +199,8 @@ def _named(where: str, table: Mapping[str, Any]) -> Any:
     return make(NAMED[where][str(name)], {key: value for key, value in table.items() if key != "name"}, where)
 
 
-def _name_of(where: str, value: object) -> str:
-    return next(name for name, kind in NAMED[where].items() if type(value) is kind)
+def _name_of(where: str, wanted: type) -> str:
+    return next(name for name, kind in NAMED[where].items() if wanted is kind)
 
 
 def _check_choice(name: str, value: object, known: Any) -> None:

@@ -1,6 +1,7 @@
 """Ctrl-C and a polite kill as a flag that is looked at between steps."""
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ def interruptions() -> Iterator[threading.Event]:
         if asked.is_set():
             raise KeyboardInterrupt
         asked.set()
+        sys.stderr.write("\nstopping after this step, and saving; once more stops at once, without\n")
 
     if threading.current_thread() is not threading.main_thread():
         yield asked

@@ -80,9 +80,12 @@ def merge(first: Mapping[str, Mapping[str, Any]], second: Mapping[str, Mapping[s
     """
     merged = {name: dict(table) for name, table in first.items()}
     for name, table in second.items():
-        other = name in NAMED and "name" in table and table["name"] != merged.get(name, {}).get("name")
-        # Another kind of model has other options: those of the first do not carry over.
-        merged[name] = dict(table) if other else {**merged.get(name, {}), **table}
+        kept = merged.get(name, {})
+        if name in NAMED and "name" in table:  # another kind has other options: what it does not know is left behind
+            kind = NAMED[name].get(table["name"])
+            known = {option.name for option in fields(kind)} if kind is not None else set()
+            kept = {option: value for option, value in kept.items() if option in known}
+        merged[name] = {**kept, **table}
     return merged
 
 
