@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from magnetite import nn
+from magnetite.cli import app
 from magnetite.storage import DamagedFile
 from magnetite.training import session
 from magnetite.training.encodings import ENCODINGS
@@ -117,6 +119,19 @@ def test_a_training_that_was_stopped_before_its_first_checkpoint_begins_again(tr
     trainer(config, tmp_path / "whole").run()
     trainer(config, tmp_path / "parts", resume=True).run()
     assert parameters(tmp_path / "parts") == parameters(tmp_path / "whole")
+
+
+def test_a_run_goes_on_by_its_own_settings(tmp_path, monkeypatch):
+    config = tiny("none", "optim.epochs=0.34")
+    session.write_json(tmp_path / session.CONFIG, config.to_dict())
+    asked = []
+    monkeypatch.setattr(session, "train", lambda *given: asked.append(given))
+    outcome = CliRunner().invoke(app, ["train", "sorting", "--out", str(tmp_path), "--resume", "--device", "cpu"])
+    assert outcome.exit_code == 0, outcome.output
+    (found, folder, _, resume), *others = asked
+    assert (found.hash, folder, resume, others) == (config.hash, tmp_path, True, [])
+    with pytest.raises(ValueError, match="is of sorting, not of playground"):
+        session.settings_of(tmp_path, "playground", "none")
 
 
 def test_the_best_model_of_a_training_is_loaded_from_its_folder(trainer, tmp_path):

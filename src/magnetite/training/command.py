@@ -22,7 +22,9 @@ def train(
     epochs: Annotated[float | None, typer.Option(help="Passes over the training graphs.")] = None,
     budget: Annotated[float, typer.Option(help="Share of the training that is done, warm-up included.")] = 1.0,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; under runs/ if left out.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where the run in the folder stands.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on where the run stands; with --out alone, by the run's own settings.")
+    ] = False,
     devices: Annotated[int, typer.Option(help="Processes on this machine, one a GPU.")] = 1,
     nodes: Annotated[int, typer.Option(help="Machines.")] = 1,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
@@ -48,6 +50,9 @@ def train(
         "run": run,
     }
     config = configuration(task, encoding, preset, _given(changes), settings or ())
+    untouched = configuration(task, "magnetic", "quick", {"run": {"compile": run["compile"]}})
+    if resume and out is not None and config == untouched:
+        config = session.settings_of(out, task, run["compile"])
     if dry_run:
         session.describe(config)
         return

@@ -5,7 +5,7 @@ import logging
 import shutil
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +104,15 @@ def read_config(folder: Path) -> Config:
         return Config.from_dict(json.loads(path.read_text(encoding="utf-8")))
     except (json.JSONDecodeError, TypeError, KeyError, AttributeError) as error:
         raise DamagedFile(f"{path} is no configuration of a run ({error!r}): train again") from error
+
+
+def settings_of(folder: Path, task: str, compile_mode: str) -> Config:
+    """The settings of a run of this task, to go on with on this machine."""
+    config = read_config(folder)
+    name = config.to_dict()["task"]["name"]
+    if name != task:
+        raise ValueError(f"the run in {folder} is of {name}, not of {task}: resume it with `magnetite train {name}`")
+    return replace(config, run=replace(config.run, compile=compile_mode))
 
 
 def describe(config: Config) -> None:
