@@ -27,7 +27,7 @@ def emulated(folder: Path, grid: int = 2) -> Iterator[None]:
     def launch(
         kernel: Kernel, grid: int, tensors: Sequence[torch.Tensor], numbers: Sequence[int], **constants: int
     ) -> None:
-        tensors = [tensor.contiguous() for tensor in tensors]
+        tensors = [cuda_kernels.readable(tensor) for tensor in tensors]
         pointers = (ctypes.c_void_p * len(tensors))(*(tensor.data_ptr() for tensor in tensors))
         if kernel not in libraries:
             libraries[kernel] = _compiled(kernel, folder, constants)

@@ -43,8 +43,6 @@ def fused_backward(pairs: Tensor, sizes: Tensor, weight: Tensor, bias: Tensor, u
 
 def _launch(kernel: Kernel, grid: int, tensors: tuple[Tensor, ...]) -> None:
     pairs, sizes, weight, *_ = tensors
-    pairs = pairs.contiguous()
-    pairs = pairs if pairs.data_ptr() % 16 == 0 else pairs.clone()  # a pair is read in one go
     graphs, nodes = pairs.shape[:2]
     hidden, features = weight.shape
     constants = {"FEATURES": features, "HIDDEN": hidden, "HALF": int(pairs.dtype == torch.float16)}

@@ -72,6 +72,5 @@ def parallel_steps(run: Run, room: int) -> Tensor:  # noqa: ARG001 (the kernel h
 def _launch(way: str, given: Sequence[Tensor], run: Run, results: Sequence[Tensor], room: int) -> None:
     state = results[0].shape[-1]
     kernel = Kernel(f"relation_{way}.cu", f"relation_steps_{way}", warps=state // 8)
-    aligned = (tensor if tensor.data_ptr() % 16 == 0 else tensor.clone() for tensor in given)  # read in words
-    tensors = (*aligned, run.wires, run.live, run.starts, run.slots, *results)
+    tensors = (*given, run.wires, run.live, run.starts, run.slots, *results)
     kernel.launch(run.counts[0], tensors, (run.counts[0], room), STATE=state)
