@@ -22,8 +22,8 @@ def save(model: Module, folder: str | Path) -> None:
 
 
 def load(folder: str | Path, device: torch.device | str = "cpu") -> Any:
-    """Make the model and fill in its parameters; what does not fit is named. Of a training, its best model."""
-    folder = _saved(Path(folder))
+    """Make the model and fill in its parameters; what does not fit is named."""
+    folder = Path(folder)
     model = rebuild(_description(folder / "model.json")["model"])
     tensors, _ = read_tensors(folder / "model.safetensors")
     expected = model.state_dict()
@@ -37,15 +37,9 @@ def load(folder: str | Path, device: torch.device | str = "cpu") -> Any:
     return model.to(device)
 
 
-def _saved(folder: Path) -> Path:
-    """The folder itself, or that of the best model in the folder of a training."""
-    best = sorted(path.parent for path in folder.glob("checkpoints/best-*/model.json"))
-    return best[-1] if best and not (folder / "model.json").is_file() else folder
-
-
 def _description(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist: give the folder of a saved model")
+        raise FileNotFoundError(f"{path} does not exist: give the folder of a saved model (of a run, to training.load)")
     try:
         description = json.loads(path.read_text(encoding="utf-8"))
         found = description["format"], description["version"]

@@ -2,3 +2,7 @@
 
 Nothing here is loaded by `import magnetite`; Lightning is loaded only when a training starts.
 """
+
+from magnetite.training.checkpoints import load
+
+__all__ = ["load"]

@@ -18,6 +18,9 @@ from magnetite.nn import GraphModel, checkpoint
 from magnetite.storage import DamagedFile, read_tensors, write_json, write_tensors
 from magnetite.version import __version__
 
+FOLDER = "checkpoints"
+"""Where a run keeps them."""
+
 UNFINISHED = ".part-"
 STATE, OPTIMIZER = "state.json", "optimizer.safetensors"
 
@@ -133,6 +136,12 @@ class Checkpoints:
                 f"the checkpoint {self.folder / name} could not be written ({error}): the one before it is whole; make "
                 "room and go on with --resume"
             ) from error
+
+
+def load(run: str | Path, device: torch.device | str = "cpu") -> GraphModel:
+    """The model of a run that validation chose so far, in evaluation mode."""
+    checkpoints = Checkpoints(Path(run) / FOLDER)
+    return checkpoint.load(checkpoints.best(checkpoints.best_step()), device).eval()
 
 
 def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:

@@ -17,7 +17,7 @@ from magnetite.buckets import portions, shapes_for
 from magnetite.nn import checkpoint
 from magnetite.slots import Layout
 from magnetite.training.capture import Captured
-from magnetite.training.checkpoints import Checkpoints, Position
+from magnetite.training.checkpoints import FOLDER, Checkpoints, Position
 from magnetite.training.config import Config
 from magnetite.training.data import EvaluationData, TrainingData
 from magnetite.training.interruptions import Interrupted, interruptions
@@ -39,7 +39,7 @@ class Trainer:
         self.share = Share(fabric.global_rank, fabric.world_size)
         self.model = build_model(config.task, config.encoding, config.model, config.run.seed)
         self.encodings = {} if self.model.position is None else self.model.position.encodings()
-        self.checkpoints = Checkpoints(folder / "checkpoints")
+        self.checkpoints = Checkpoints(folder / FOLDER)
         self._set_up()
         self.position = self.checkpoints.restore(self.model, self.optimizer) if resume else Position()
         self.losses = torch.tensor(self.position.losses, dtype=torch.float64, device=fabric.device)

@@ -17,7 +17,7 @@ from magnetite.nn import GraphModel
 from magnetite.record import Record
 from magnetite.storage import DamagedFile, check_writable, write_json
 from magnetite.tasks import Playground
-from magnetite.training.checkpoints import Checkpoints
+from magnetite.training.checkpoints import FOLDER, Checkpoints
 from magnetite.training.config import Config
 from magnetite.training.models import build_model
 
@@ -198,10 +198,10 @@ def _claim(config: Config, folder: Path, resume: bool) -> None:
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"{folder} is a file: give a folder for the run")
         check_writable(folder / CONFIG)
-        shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+        shutil.rmtree(folder / FOLDER, ignore_errors=True)
         write_json(folder / CONFIG, config.to_dict())
         return
-    Checkpoints(folder / "checkpoints").clean()
+    Checkpoints(folder / FOLDER).clean()
     found, wanted = (_watched(tables) for tables in (read_config(folder).to_dict(), config.to_dict()))
     for table in wanted:
         for name, value in wanted[table].items():
