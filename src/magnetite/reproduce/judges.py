@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from magnetite.reproduce.measured import APART_SHARES, EQUAL, Found, Part, Results, ahead, close, fails, no_better
-from magnetite.reproduce.playground import FULL, KINDS, MEASURES, TARGETS, WALKS
+from magnetite.reproduce.playground import COMPARED, FULL, KINDS, MEASURES, TARGETS, WALKS, shorter
 from magnetite.reproduce.sorting import LENGTHS, POTENTIALS
 
 Judge = Callable[[str, float, float], bool]
@@ -63,8 +63,7 @@ def appendix(results: Results) -> list[Part]:
     """
     parts: list[Part] = []
     for target in TARGETS:
-        short = "-shorter" if target in FULL else ""
-        magnetic, walks = f"magnetic{short}", f"walks{short}"
+        magnetic, walks = map(shorter, COMPARED) if target in FULL else COMPARED
         parts += _compared(results, "relative-walks", walks, (target,), ahead)
         parts += _compared(results, magnetic, "magnetic-signnet", (target,), ahead)
         for model in ("gnn", "magnet"):
