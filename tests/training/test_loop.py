@@ -13,7 +13,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from magnetite import nn
+from magnetite import training
 from magnetite.cli import app
 from magnetite.storage import DamagedFile
 from magnetite.training import session
@@ -130,6 +130,9 @@ def test_a_run_goes_on_by_its_own_settings(tmp_path, monkeypatch):
     assert outcome.exit_code == 0, outcome.output
     (found, folder, _, resume), *others = asked
     assert (found.hash, folder, resume, others) == (config.hash, tmp_path, True, [])
+    arguments = ["train", "sorting", "--preset", "quick", "--out", str(tmp_path), "--resume", "--device", "cpu"]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert asked[1][0].hash != config.hash  # a setting that was typed counts, even if it is the default
     with pytest.raises(ValueError, match="is of sorting, not of playground"):
         session.settings_of(tmp_path, "playground", "none")
 
@@ -137,7 +140,7 @@ def test_a_run_goes_on_by_its_own_settings(tmp_path, monkeypatch):
 def test_the_best_model_of_a_training_is_loaded_from_its_folder(trainer, tmp_path):
     run = trainer(tiny("none", "optim.epochs=0.34"), tmp_path)
     run.run()
-    loaded = nn.load(tmp_path)
+    loaded = training.load(tmp_path)
     assert all(torch.equal(tensor, run.model.state_dict()[name]) for name, tensor in loaded.state_dict().items())
 
 

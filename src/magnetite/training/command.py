@@ -1,5 +1,6 @@
 """`magnetite train` and `magnetite evaluate`."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,9 +9,12 @@ import typer
 from magnetite.training.encodings import ENCODINGS
 
 TABLE_NAMES = "task, encoding, model, optim, data, run"
+SETTINGS = ("encoding", "preset", "target", "acyclic", "seed", "epochs", "budget", "precision", "settings")
+"""Options that make a configuration; the others say where and how it runs."""
 
 
 def train(
+    context: typer.Context,
     task: Annotated[str, typer.Argument(help="What is learned: sorting or playground.")],
     encoding: Annotated[str, typer.Option(help=f"One of {', '.join(ENCODINGS)}.")] = "magnetic",
     preset: Annotated[str, typer.Option(help="quick (minutes on two cores), paper (its settings) or best.")] = "quick",
@@ -49,10 +53,10 @@ def train(
         "optim": {"epochs": epochs, "budget": budget},
         "run": run,
     }
-    config = configuration(task, encoding, preset, _given(changes), settings or ())
-    untouched = configuration(task, "magnetic", "quick", {"run": {"compile": run["compile"]}})
-    if resume and out is not None and config == untouched:
+    if resume and out is not None and not any(map(_typed(context), SETTINGS)):
         config = session.settings_of(out, task, run["compile"])
+    else:
+        config = configuration(task, encoding, preset, _given(changes), settings or ())
     if dry_run:
         session.describe(config)
         return
@@ -72,6 +76,11 @@ def evaluate(
 
     check_split(split)
     session.evaluate(run, split, session.Machine(session.accelerator_named(device)))
+
+
+def _typed(context: typer.Context) -> Callable[[str], bool]:
+    """Whether an option was typed, and does not stand at its default; by name, as typer may carry its own click."""
+    return lambda name: getattr(context.get_parameter_source(name), "name", "DEFAULT") != "DEFAULT"
 
 
 def _given(changes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
