@@ -9,7 +9,6 @@ bandwidth that a copy reaches in the same run.
 """
 
 import argparse
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -18,6 +17,7 @@ from unittest import mock
 import torch
 from rich.console import Console
 from rich.table import Table
+from timing import bandwidth, seconds
 
 import magnetite as mt
 from magnetite import nn
@@ -28,7 +28,6 @@ from magnetite.tasks import Sorting
 from magnetite.training.capture import Captured
 
 WIDTH, STATE, WIRES = 256, 32, 11
-PLAYS = 20
 
 
 def draw(graphs: int, device: str, seed: int) -> Batch:
@@ -46,26 +45,6 @@ def step_of(model: nn.WireRelations) -> Callable[[Batch], None]:
         answer.square().sum().backward()
 
     return step
-
-
-def seconds(work: Callable[[], None], device: str, rounds: int) -> float:
-    """The best of some rounds, after a warm-up."""
-    best = float("inf")
-    for _ in range(rounds + 1):
-        start = time.perf_counter()
-        for _ in range(PLAYS if device == "cuda" else 1):
-            work()
-        if device == "cuda":
-            torch.cuda.synchronize()
-        best = min(best, (time.perf_counter() - start) / (PLAYS if device == "cuda" else 1))
-    return best
-
-
-def bandwidth(device: str) -> float:
-    """Bytes a second that a copy reads and writes."""
-    source = torch.zeros(2**28 if device == "cuda" else 2**24, device=device)
-    target = torch.empty_like(source)
-    return 2 * source.numel() * source.element_size() / seconds(lambda: target.copy_(source), device, 3)
 
 
 def least_bytes(nodes: int) -> int:

@@ -30,8 +30,8 @@ def emulated(folder: Path, grid: int = 2) -> Iterator[None]:
         tensors = [cuda_kernels.readable(tensor) for tensor in tensors]
         pointers = (ctypes.c_void_p * len(tensors))(*(tensor.data_ptr() for tensor in tensors))
         if kernel not in libraries:
-            libraries[kernel] = _compiled(kernel, folder, constants)
-        libraries[kernel].emulate(grid, kernel.warps, pointers, *numbers)
+            libraries[kernel] = _compiled(kernel, folder, len(numbers), constants)
+        libraries[kernel].emulate(grid, kernel.warps, pointers, (ctypes.c_int * len(numbers))(*numbers))
 
     with mock.patch.object(Kernel, "launch", launch), mock.patch.object(Kernel, "grid", lambda *_: grid):
         torch.use_deterministic_algorithms(True)  # which fills new memory
@@ -41,13 +41,13 @@ def emulated(folder: Path, grid: int = 2) -> Iterator[None]:
             torch.use_deterministic_algorithms(False)
 
 
-def _compiled(kernel: Kernel, folder: Path, constants: dict[str, int]) -> ctypes.CDLL:
+def _compiled(kernel: Kernel, folder: Path, count: int, constants: dict[str, int]) -> ctypes.CDLL:
     entry, library = folder / f"{kernel.name}.cpp", folder / f"{kernel.name}.so"
     source = Path(cuda_kernels.__file__).with_name(kernel.file)
     entry.write_text(
         f'#include "{WARPS}"\n#include "{source}"\n'
-        f'extern "C" void emulate(int blocks, int warps, void **tensors, int all, int nodes) '
-        f"{{ run(blocks, warps, {kernel.name}, tensors, all, nodes); }}\n"
+        f'extern "C" void emulate(int blocks, int warps, void **tensors, const int *numbers) '
+        f"{{ run<{count}>(blocks, warps, {kernel.name}, tensors, numbers); }}\n"
     )
     options = [f"-D{name}={value}" for name, value in constants.items()]
     compiler = ["g++", "-std=c++20", "-O1", "-w", "-shared", "-fPIC", *CHECKS]

@@ -9,8 +9,8 @@ import magnetite as mt
 from magnetite import nn
 from magnetite.asked import AskedPairs
 from magnetite.batching import Batch, Shape
-from magnetite.nn.heads import _chosen
 from magnetite.nn.model import GraphModel
+from magnetite.nn.pair_head import _chosen
 from magnetite.nn.positions import Positions
 from magnetite.testing import permute
 from tests.nn.zoo import WIDTH, ZOO, encoded, generic_digraphs, some_pairs
@@ -106,7 +106,7 @@ def test_gradients_of_many_pairs_add_up_in_half_precision(device):
     head.setup(WIDTH)
     head.to(device)
     states = torch.randn(*batch.mask.shape, WIDTH).to(device)
-    assert _chosen(states.bfloat16().flatten(0, 1), [batch.asked.source]).dtype == torch.float32
+    assert _chosen(states.bfloat16().flatten(0, 1), batch.asked.source).dtype == torch.float32
     gradients = []
     for enabled in (False, True):
         head.zero_grad()

@@ -63,6 +63,8 @@ template <class Given> const Given *exchanged(const Given &given) {
 }
 static float __shfl_xor_sync(unsigned, float value, int other) { return exchanged(value)[threadIdx.x % LANES ^ other]; }
 
+static void atomicAdd(float *place, float number) { std::atomic_ref<float>(*place).fetch_add(number); }
+
 static float __uint_as_float(unsigned bits) {
     float number;
     std::memcpy(&number, &bits, sizeof number);
@@ -116,10 +118,10 @@ struct Pointer {
     template <class Target> operator Target *() const { return static_cast<Target *>(address); }
 };
 
-// A kernel of pointers and, at the end, two numbers.
-template <class... Parameters>
-void run(int blocks, int warps, void (*kernel)(Parameters...), void **tensors, int all, int nodes) {
-    [=]<std::size_t... Places>(std::index_sequence<Places...>) {
-        launch(blocks, warps, kernel, Pointer{tensors[Places]}..., all, nodes);
-    }(std::make_index_sequence<sizeof...(Parameters) - 2>{});
+// A kernel of pointers and, at the end, COUNT numbers.
+template <int COUNT, class... Parameters>
+void run(int blocks, int warps, void (*kernel)(Parameters...), void **tensors, const int *numbers) {
+    [=]<std::size_t... Places, std::size_t... Last>(std::index_sequence<Places...>, std::index_sequence<Last...>) {
+        launch(blocks, warps, kernel, Pointer{tensors[Places]}..., numbers[Last]...);
+    }(std::make_index_sequence<sizeof...(Parameters) - COUNT>{}, std::make_index_sequence<COUNT>{});
 }

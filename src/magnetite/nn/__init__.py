@@ -10,12 +10,13 @@ torch.Size([1, 2])
 from magnetite.nn.edges import CategoryEdges, LinearEdges
 from magnetite.nn.embeddings import CategoryNodes, LinearNodes, SameNodes, WireNodes
 from magnetite.nn.gnn import GCN, GNN, DigraphGNN, SignGNN
-from magnetite.nn.heads import GraphHead, NodeHead, PairHead, SequenceHead
+from magnetite.nn.heads import GraphHead, NodeHead, SequenceHead
 from magnetite.nn.maglapnet import LaplacianEncoder, MagLapNet, SignMLP
 from magnetite.nn.magnet import MagNet
 from magnetite.nn.model import GraphModel, load
 from magnetite.nn.module import Module, describe, rebuild
 from magnetite.nn.node_encoders import DepthEncoder, SinusoidalEncoder, SVDEncoder
+from magnetite.nn.pair_head import PairHead
 from magnetite.nn.positions import Combined, PositionEncoder, Positions
 from magnetite.nn.presets import CodeSizes, sat, sat_plus_plus
 from magnetite.nn.relations import WireRelations

@@ -1,6 +1,6 @@
 """CUDA kernels that lie beside this file as text: compiled at run time for the shapes they are asked for, and launched.
 
-They give a warp to each node, and a block to a few neighbouring warps, or a block to each graph.
+They give a warp to each node or pair, and a block to a few neighbouring warps, or a block to each graph.
 """
 
 import functools
@@ -16,6 +16,12 @@ from torch import Tensor
 CAN_COMPILE = hasattr(torch.cuda, "_compile_kernel")
 
 
+@torch.compiler.assume_constant_result
+def knows_bfloat16(device: torch.device) -> bool:
+    """Whether this GPU rounds to bfloat16, and multiplies it on tensor cores."""
+    return torch.cuda.get_device_capability(device) >= (8, 0)
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A function of a file, the warps of its blocks, and the most blocks that `grid` gives a multiprocessor."""
@@ -26,7 +32,7 @@ class Kernel:
     blocks: int = 1
 
     def grid(self, device: torch.device, nodes: int) -> int:
-        """Blocks for so many nodes, at least one; each takes several if there are more nodes than warps."""
+        """Blocks for so many nodes or pairs, at least one; each takes several if there are more than warps."""
         processors = torch.cuda.get_device_properties(device).multi_processor_count
         return max(1, min(-(-nodes // self.warps), processors * self.blocks))
 

@@ -5,14 +5,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from magnetite.nn.cuda_kernels import CAN_COMPILE, Kernel
+from magnetite.nn.cuda_kernels import CAN_COMPILE, Kernel, knows_bfloat16
 from magnetite.nn.relation_loop import Run
 
 STATES, MOST_WIRES = (16, 32), 16
 """Numbers a vector for which the matrices fit into registers; the rows of a product on tensor cores."""
-
-BFLOAT16_CORES = 8, 0
-"""The first GPUs whose tensor cores multiply bfloat16."""
 
 ORDER = Kernel("parallel_steps.cu", "parallel_steps", warps=1, blocks=32)
 
@@ -21,9 +18,7 @@ def suits(start: Tensor, matrices: Sequence[Tensor], room: int) -> bool:
     """Whether the kernels take such states and matrices, and this GPU and this torch the kernels."""
     known = start.shape[-1] in STATES and start.dtype == torch.float32 and room <= MOST_WIRES
     halved = all(matrix.dtype == torch.bfloat16 for matrix in matrices)
-    if not (start.is_cuda and known and halved and CAN_COMPILE):
-        return False
-    return torch.cuda.get_device_capability(start.device) >= BFLOAT16_CORES
+    return start.is_cuda and known and halved and CAN_COMPILE and knows_bfloat16(start.device)
 
 
 def orders(wires: Tensor, room: int) -> bool:

@@ -6,6 +6,8 @@
 //
 // Compiled at run time with STATE, 16 or 32 numbers a vector.
 
+#include "bfloat16.cuh"
+
 constexpr int C = STATE, GIVEN = 3 * C, INNER = 4 * C, WARPS = C / 8, THREADS = 32 * WARPS, PARTS = WARPS / 2;
 constexpr int WIRES = 16, PAIRS = WIRES * (WIRES + 1) / 2;
 constexpr int STATE_STEP = C + 4, GIVEN_STEP = GIVEN + 8, INNER_STEP = INNER + 8;  // more, against bank conflicts
@@ -14,12 +16,6 @@ constexpr float SMALLEST = 1e-5f;
 typedef unsigned short Half;  // the bits of a bfloat16
 
 #ifdef __CUDACC__
-// Two numbers, rounded, in one word; the first in its lower half.
-__device__ inline unsigned pack(float low, float high) {
-    unsigned word;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
-    return word;
-}
 // sum += a · b, of 16 × 16 and 16 × 8 numbers.
 __device__ inline void multiply_add(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
@@ -28,8 +24,6 @@ __device__ inline void multiply_add(float (&sum)[4], const unsigned (&a)[4], con
 }
 #endif
 
-__device__ inline float low(unsigned word) { return __uint_as_float(word << 16); }
-__device__ inline float high(unsigned word) { return __uint_as_float(word & 0xffff0000u); }
 __device__ inline unsigned &word(Half *place) { return *reinterpret_cast<unsigned *>(place); }
 __device__ inline unsigned word(const Half *place) { return *reinterpret_cast<const unsigned *>(place); }
 

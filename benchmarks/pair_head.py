@@ -1,0 +1,106 @@
+"""Forward + backward of the head for pairs: its ends by kernels of our own, against those of PyTorch's compiler.
+
+    PYTHONPATH=src python benchmarks/pair_head.py            # writes results/benchmark-pair-head.json
+
+One process, the paper's width in bf16, a batch of playground graphs with the pairs that are asked about. Where there is
+a GPU, both sides are compiled and captured as CUDA graphs; without one there is only the plain head. `of limit` is
+against the time in which memory could move the rows of pairs that two ends and the products between them read and
+write, at the bandwidth that a copy reaches in the same run.
+"""
+
+import argparse
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from unittest import mock
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from timing import bandwidth, seconds
+from torch import Tensor
+
+import magnetite as mt
+from magnetite import nn
+from magnetite.batching import Batch
+from magnetite.nn import pair_head_cuda
+from magnetite.nn.positions import Positions
+from magnetite.record import Record
+from magnetite.tasks import Playground
+from magnetite.training.capture import Captured
+
+WIDTH = 256
+TARGETS = ("directed-distance", "undirected-distance")
+
+
+def draw(target: str, graphs: int, device: str, seed: int) -> Batch:
+    """A batch of training graphs."""
+    drawn = next(Playground(target=target).stream(seed, graphs, device))
+    return mt.pad(drawn.graphs, asked=drawn.targets.asked())
+
+
+def least_bytes(pairs: int) -> int:
+    """Rows of bfloat16 that are read or written, by the first end, products and the last end, and back."""
+    forward = 1 + 2 + 1
+    backward = 2 + 2 + 2 + 1  # the last end, slopes of rows, slopes of the matrix, the first end
+    return pairs * WIDTH * 2 * (forward + backward)
+
+
+def step_of(head: Callable[..., Tensor], states: Tensor) -> Callable[[Batch], None]:
+    """Forward and backward."""
+
+    def step(batch: Batch) -> None:
+        states.grad = None
+        with torch.autocast(batch.device.type, torch.bfloat16):
+            answer = head(states, batch, Positions())
+        answer.square().sum().backward()
+
+    return step
+
+
+def measure(side: str, batch: Batch, seed: int) -> float:
+    """Seconds a step."""
+    torch.manual_seed(seed)
+    device = batch.device.type
+    head = nn.PairHead(positive=True)
+    head.setup(WIDTH)
+    states = torch.randn(*batch.mask.shape, WIDTH, device=device, requires_grad=True)
+    hidden: AbstractContextManager[object] = nullcontext()
+    if side == "compiled":
+        hidden = mock.patch.object(pair_head_cuda, "suits", lambda *_: False)
+    with hidden:
+        torch.compiler.reset()
+        answer = torch.compile(head.to(device), dynamic=False) if device == "cuda" else head
+        step = step_of(answer, states)
+        work = Captured(step) if device == "cuda" else step
+        return seconds(lambda: work(batch), device, 3)
+
+
+def main() -> None:
+    """Measure, print the table, write the JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--graphs", type=int, default=384)
+    options = parser.parse_args()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    record = Record("benchmark-pair-head" if device == "cuda" else "benchmark-pair-head-cpu", options.seed)
+    speed, result = bandwidth(device), {}
+    table = Table("target", "side", "pairs", "ms", "of limit")
+    for target in TARGETS:
+        batch = draw(target, options.graphs, device, options.seed)
+        pairs = batch.asked.mask.numel()
+        limit, rows = least_bytes(pairs) / speed, {}
+        for side in ("fused", "compiled") if device == "cuda" else ("plain",):
+            spent = measure(side, batch, options.seed)
+            rows[side] = {"milliseconds": spent * 1e3, "of_limit": spent / limit}
+            table.add_row(target, side, f"{pairs:,}", f"{spent * 1e3:.2f}", f"{spent / limit:.1f}")
+        result[target] = {"pairs": pairs, "limit_milliseconds": limit * 1e3, "sides": rows}
+        if "fused" in rows:
+            result[target]["times_as_fast"] = rows["compiled"]["milliseconds"] / rows["fused"]["milliseconds"]
+    Console().print(table)
+    record.write(options.out, result)
+
+
+if __name__ == "__main__":
+    main()

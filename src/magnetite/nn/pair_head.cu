@@ -1,0 +1,238 @@
+// The ends of PairHead, one warp a pair; what lies between them is a product of matrices.
+//
+//   first[p] = gelu(norm(source[u] + target[v])) of a pair p = (u, v) of rows, in bfloat16
+//   last[p]  = Σ_c w[c] gelu(norm(rows[p]))[c]
+//   norm(x)  = (x − mean) / √(variance + 1e-5) · scale + shift
+//
+// A lane has HIDDEN / 32 neighbouring channels, so that a warp reads a row in one go. Backwards all is computed again from
+// what was given. Slopes of scale, shift and w are gathered in registers over all pairs of a warp and written once. Those
+// of source and target are added to memory: a warp's pairs are neighbours, and those of one u are added up before. Pairs
+// without slopes, which fill up a batch, are left out.
+//
+// Compiled at run time with HIDDEN, which is 64, 128, 256 or 512.
+
+#include "bfloat16.cuh"
+#include "normal.cuh"
+
+constexpr int R = HIDDEN / 32, WARPS = 8;
+constexpr float SMALLEST = 1e-5f;
+
+struct alignas(R < 4 ? 8 : 16) Numbers {
+    float at[R];
+};
+struct alignas(R < 8 ? 2 * R : 16) Halves {
+    unsigned words[R / 2];
+
+    __device__ float at(int r) const { return r % 2 ? high(words[r / 2]) : low(words[r / 2]); }
+};
+
+__device__ inline Halves rounded(const float (&numbers)[R]) {
+    Halves halves;
+#pragma unroll
+    for (int r = 0; r < R; r += 2) halves.words[r / 2] = pack(numbers[r], numbers[r + 1]);
+    return halves;
+}
+
+__device__ inline float warp_sum(float value) {
+#pragma unroll
+    for (int other = 16; other; other /= 2) value += __shfl_xor_sync(~0u, value, other);
+    return value;
+}
+
+// To memory that other warps add to as well.
+__device__ inline void add(float *place, const float (&numbers)[R]) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    if constexpr (R % 4 == 0) {
+#pragma unroll
+        for (int r = 0; r < R; r += 4)
+            asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(place + r), "f"(numbers[r]),
+                         "f"(numbers[r + 1]), "f"(numbers[r + 2]), "f"(numbers[r + 3])
+                         : "memory");
+        return;
+    }
+#endif
+#pragma unroll
+    for (int r = 0; r < R; r++) atomicAdd(place + r, numbers[r]);
+}
+
+// The lane's channels of a row: apart from the mean, in units of the deviation.
+struct Unit {
+    float at[R], inverse;
+
+    __device__ explicit Unit(const float (&x)[R]) {
+        float sum = 0.0f, squares = 0.0f;
+#pragma unroll
+        for (int r = 0; r < R; r++) sum += x[r];
+        const float mean = warp_sum(sum) / HIDDEN;
+#pragma unroll
+        for (int r = 0; r < R; r++) at[r] = x[r] - mean, squares += at[r] * at[r];
+        inverse = rsqrtf(warp_sum(squares) / HIDDEN + SMALLEST);
+#pragma unroll
+        for (int r = 0; r < R; r++) at[r] *= inverse;
+    }
+
+    // From slopes of the units to those of x.
+    __device__ void back(float (&slopes)[R]) const {
+        float sum = 0.0f, along = 0.0f;
+#pragma unroll
+        for (int r = 0; r < R; r++) sum += slopes[r], along += slopes[r] * at[r];
+        sum = warp_sum(sum) / HIDDEN, along = warp_sum(along) / HIDDEN;
+#pragma unroll
+        for (int r = 0; r < R; r++) slopes[r] = inverse * (slopes[r] - sum - at[r] * along);
+    }
+};
+
+// Scale and shift of the lane's channels, and the sums of their slopes.
+struct Affine {
+    Numbers scale, shift;
+    float of_scale[R] = {}, of_shift[R] = {};
+
+    __device__ Affine(const Numbers *scales, const Numbers *shifts, int lane) : scale(scales[lane]), shift(shifts[lane]) {}
+    __device__ float operator()(const Unit &unit, int r) const { return unit.at[r] * scale.at[r] + shift.at[r]; }
+
+    // From slopes of the result to those of x.
+    __device__ void back(const Unit &unit, float (&slopes)[R]) {
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            of_scale[r] += slopes[r] * unit.at[r], of_shift[r] += slopes[r];
+            slopes[r] *= scale.at[r];
+        }
+        unit.back(slopes);
+    }
+};
+
+// Where a lane stands, and which pairs its warp has.
+struct Lane {
+    int lane = threadIdx.x % 32, warp = blockIdx.x * WARPS + threadIdx.x / 32, first, end;
+
+    __device__ explicit Lane(int pairs) {
+        const int each = (pairs + gridDim.x * WARPS - 1) / (gridDim.x * WARPS);
+        first = min(warp * each, pairs), end = min(first + each, pairs);
+    }
+    __device__ long long part(long long row) const { return row * 32 + lane; }  // of rows, counted in parts of a lane
+    __device__ void put(float *sums, int which, int count, const float (&numbers)[R]) const {
+        float *place = sums + (((long long)warp * count + which) * 32 + lane) * R;
+#pragma unroll
+        for (int r = 0; r < R; r++) place[r] = numbers[r];
+    }
+};
+
+__device__ inline Unit of_ends(const Numbers *source, const Numbers *target, long long u, long long v, const Lane &at) {
+    const Numbers one = source[at.part(u)], two = target[at.part(v)];
+    float x[R];
+#pragma unroll
+    for (int r = 0; r < R; r++) x[r] = one.at[r] + two.at[r];
+    return Unit(x);
+}
+
+__device__ inline Unit of_row(const Halves *rows, long long row, const Lane &at) {
+    const Halves given = rows[at.part(row)];
+    float x[R];
+#pragma unroll
+    for (int r = 0; r < R; r++) x[r] = given.at(r);
+    return Unit(x);
+}
+
+extern "C" __global__ void __launch_bounds__(32 * WARPS)
+    pair_first_forward(const Numbers *source, const Numbers *target, const long long *us, const long long *vs,
+                       const Numbers *scales, const Numbers *shifts, Halves *first, int pairs) {
+    const Lane at(pairs);
+    const Affine affine(scales, shifts, at.lane);
+    for (int pair = at.first; pair < at.end; pair++) {
+        const Unit unit = of_ends(source, target, us[pair], vs[pair], at);
+        float y[R];
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            const float x = affine(unit, r);
+            y[r] = Normal(x).gelu(x);
+        }
+        first[at.part(pair)] = rounded(y);
+    }
+}
+
+// sums[warp, 2, c]: slopes of scale and shift.
+extern "C" __global__ void __launch_bounds__(32 * WARPS)
+    pair_first_backward(const Numbers *source, const Numbers *target, const long long *us, const long long *vs,
+                        const Numbers *scales, const Numbers *shifts, const Halves *upper, float *of_source,
+                        float *of_target, float *sums, int pairs) {
+    const Lane at(pairs);
+    Affine affine(scales, shifts, at.lane);
+    float held[R] = {};
+    long long holder = -1;  // the u whose slopes are held
+    for (int pair = at.first; pair < at.end; pair++) {
+        const Halves above = upper[at.part(pair)];
+        bool any = false;
+        float slopes[R];
+#pragma unroll
+        for (int r = 0; r < R; r++) slopes[r] = above.at(r), any |= slopes[r] != 0.0f;
+        if (!__ballot_sync(~0u, any)) continue;
+        const long long u = us[pair], v = vs[pair];
+        const Unit unit = of_ends(source, target, u, v, at);
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            const float x = affine(unit, r);
+            slopes[r] *= Normal(x).gelu_slope(x);
+        }
+        affine.back(unit, slopes);
+        if (u != holder) {
+            if (holder >= 0) add(of_source + at.part(holder) * R, held);
+            holder = u;
+#pragma unroll
+            for (int r = 0; r < R; r++) held[r] = 0.0f;
+        }
+#pragma unroll
+        for (int r = 0; r < R; r++) held[r] += slopes[r];
+        add(of_target + at.part(v) * R, slopes);
+    }
+    if (holder >= 0) add(of_source + at.part(holder) * R, held);
+    at.put(sums, 0, 2, affine.of_scale);
+    at.put(sums, 1, 2, affine.of_shift);
+}
+
+extern "C" __global__ void __launch_bounds__(32 * WARPS)
+    pair_last_forward(const Halves *rows, const Numbers *scales, const Numbers *shifts, const Numbers *weights, float *last,
+                      int pairs) {
+    const Lane at(pairs);
+    const Affine affine(scales, shifts, at.lane);
+    const Numbers weight = weights[at.lane];
+    for (int pair = at.first; pair < at.end; pair++) {
+        const Unit unit = of_row(rows, pair, at);
+        float sum = 0.0f;
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            const float x = affine(unit, r);
+            sum += weight.at[r] * Normal(x).gelu(x);
+        }
+        sum = warp_sum(sum);
+        if (at.lane == 0) last[pair] = sum;
+    }
+}
+
+// sums[warp, 3, c]: slopes of scale, shift and weight.
+extern "C" __global__ void __launch_bounds__(32 * WARPS)
+    pair_last_backward(const Halves *rows, const Numbers *scales, const Numbers *shifts, const Numbers *weights,
+                       const float *upper, Halves *of_rows, float *sums, int pairs) {
+    const Lane at(pairs);
+    Affine affine(scales, shifts, at.lane);
+    const Numbers weight = weights[at.lane];
+    float of_weight[R] = {};
+    for (int pair = at.first; pair < at.end; pair++) {
+        float slopes[R] = {};
+        const float above = upper[pair];
+        if (above != 0.0f) {
+            const Unit unit = of_row(rows, pair, at);
+#pragma unroll
+            for (int r = 0; r < R; r++) {
+                const float x = affine(unit, r);
+                const Normal normal(x);
+                of_weight[r] += above * normal.gelu(x);
+                slopes[r] = above * weight.at[r] * normal.gelu_slope(x);
+            }
+            affine.back(unit, slopes);
+        }
+        of_rows[at.part(pair)] = rounded(slopes);
+    }
+    at.put(sums, 0, 3, affine.of_scale);
+    at.put(sums, 1, 3, affine.of_shift);
+    at.put(sums, 2, 3, of_weight);
+}
