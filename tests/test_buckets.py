@@ -92,10 +92,10 @@ def test_a_batch_that_processes_cannot_share_is_refused():
         profile(np.array([[0, 1, 2]]), some_sizes(0, 3), processes=2)
 
 
-@given(seeds, st.integers(1, 300), st.integers(1, 3000))
-def test_an_evaluation_sees_every_graph_once_in_few_shapes(seed, count, tokens):
+@given(seeds, st.integers(1, 300), st.integers(1, 3000), st.integers(1, 3000))
+def test_an_evaluation_sees_every_graph_once_in_few_shapes(seed, count, tokens, pairs):
     sizes = some_sizes(seed, count)
-    batches = evaluation_batches(sizes, tokens)
+    batches = evaluation_batches(sizes, tokens, pairs)
     assert sorted(np.concatenate([batch.ids for batch in batches])) == list(range(count))
     assert len({batch.shape for batch in batches}) <= 4
     for batch in batches:
@@ -105,3 +105,4 @@ def test_an_evaluation_sees_every_graph_once_in_few_shapes(seed, count, tokens):
         assert sizes.pairs[batch.ids].sum() <= batch.shape.pairs
         assert sizes.nodes[batch.ids].sum() <= batch.shape.total
         assert batch.shape.graphs * batch.shape.nodes <= tokens or batch.shape.graphs == 1
+        assert sizes.pairs[batch.ids].sum() <= pairs or batch.shape.graphs == 1

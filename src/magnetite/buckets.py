@@ -183,20 +183,22 @@ class EvaluationBatch:
     shape: Shape
 
 
-def evaluation_batches(sizes: Sizes, tokens: int, shapes: int = 4) -> list[EvaluationBatch]:
-    """All graphs, each once, sorted by size, in batches of at most `shapes` shapes of at most `tokens` slots.
+def evaluation_batches(sizes: Sizes, tokens: int, pairs: int, shapes: int = 4) -> list[EvaluationBatch]:
+    """All graphs, each once, sorted by size, in batches of at most `shapes` shapes.
+
+    None has more than `tokens` slots or asks about more than `pairs` pairs, unless it is a single graph.
 
     >>> sizes = Sizes(nodes=np.array([3, 30, 4, 5]), edges=np.array([2, 60, 3, 4]), pairs=np.array([6, 800, 12, 20]))
-    >>> [(batch.ids.tolist(), batch.shape.nodes) for batch in evaluation_batches(sizes, tokens=16, shapes=2)]
+    >>> [(batch.ids.tolist(), batch.shape.nodes) for batch in evaluation_batches(sizes, tokens=16, pairs=24, shapes=2)]
     [([0, 2], 8), ([3], 32), ([1], 32)]
     """
     order = np.argsort(sizes.nodes, kind="stable")
     batches = []
     for part in np.array_split(order, min(shapes, order.size)):
         shape = Shape.holding(part.size, sizes.nodes[part].max(), sizes.edges[part].max())
-        graphs = min(part.size, max(1, tokens // shape.nodes))
+        graphs = max(1, min(part.size, tokens // shape.nodes, pairs // max(1, int(sizes.pairs[part].max()))))
         chosen = [part[start : start + graphs] for start in range(0, part.size, graphs)]
-        pairs, total = (max(int(each[ids].sum()) for ids in chosen) for each in (sizes.pairs, sizes.nodes))
-        fixed = Shape(graphs, shape.nodes, shape.edges, pairs, total)
+        asked, total = (max(int(each[ids].sum()) for ids in chosen) for each in (sizes.pairs, sizes.nodes))
+        fixed = Shape(graphs, shape.nodes, shape.edges, asked, total)
         batches += [EvaluationBatch(ids, fixed) for ids in chosen]
     return batches

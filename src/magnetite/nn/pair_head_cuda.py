@@ -37,7 +37,7 @@ def first_backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The slopes of source, target, scale and shift."""
     grid = FIRST_BACKWARD.grid(source.device, len(u))
-    of_source, of_target = torch.zeros_like(source), torch.zeros_like(target)
+    of_source, of_target = source.new_zeros(source.shape), target.new_zeros(target.shape)  # contiguous, to be added to
     sums = source.new_empty(grid * FIRST_BACKWARD.warps, 2, source.shape[-1])
     _launch(FIRST_BACKWARD, grid, (source, target, u, v, scale, shift, upper, of_source, of_target, sums), len(u))
     of_scale, of_shift = _added(sums)
@@ -92,7 +92,12 @@ def _(
     shift: Tensor,
     upper: Tensor,  # noqa: ARG001
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    return torch.empty_like(source), torch.empty_like(target), torch.empty_like(scale), torch.empty_like(shift)
+    return (
+        source.new_empty(source.shape),
+        target.new_empty(target.shape),
+        torch.empty_like(scale),
+        torch.empty_like(shift),
+    )
 
 
 @last.register_fake

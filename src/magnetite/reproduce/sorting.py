@@ -6,7 +6,16 @@ from typing import Any
 from rich.console import Console
 
 from magnetite.record import Record
-from magnetite.reproduce.cells import TWO_MILLION, Cell, Request, caption, figure, provenance, train_missing
+from magnetite.reproduce.cells import (
+    FOUR_MILLION,
+    TWO_MILLION,
+    Cell,
+    Request,
+    caption,
+    figure,
+    provenance,
+    train_missing,
+)
 from magnetite.reproduce.charts import line_chart, print_table
 
 LENGTHS = range(12, 17)
@@ -25,9 +34,9 @@ def encoding_cells() -> list[Cell]:
 
 
 def potential_cells() -> list[Cell]:
-    """Magnetic encodings over the relative potential."""
+    """Magnetic encodings over the relative potential; after two million graphs none has learned anything yet."""
     return [
-        Cell(f"sorting-magnetic-q{q:g}", "sorting", "magnetic", {"encoding": {"q": q}}, share=TWO_MILLION)
+        Cell(f"sorting-magnetic-q{q:g}", "sorting", "magnetic", {"encoding": {"q": q}}, share=FOUR_MILLION)
         for q in POTENTIALS
     ]
 

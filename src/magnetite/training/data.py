@@ -26,8 +26,8 @@ SAMPLE = 256
 FREE_SHARE = 0.75
 """Of the memory that a GPU has free, what encodings may take."""
 
-EVALUATION_TOKENS = 65_536
-"""The most slots of a batch that is measured: nothing is fused there, and larger graphs ask about more pairs."""
+EVALUATION_TOKENS, EVALUATION_PAIRS = 65_536, 2**20
+"""The most slots and pairs of a batch that is measured: nothing is fused there, and larger graphs ask about more."""
 
 
 class TrainingData:
@@ -153,7 +153,7 @@ class EvaluationData:
         self.encodings, self.share = encodings, share or Share()
         self.examples = draw(task, split, device)
         self.weight = float(task.weights(self.examples).sum(dtype=torch.float64))
-        self.plan = evaluation_batches(_sizes(self.examples), min(config.tokens, EVALUATION_TOKENS))
+        self.plan = evaluation_batches(_sizes(self.examples), min(config.tokens, EVALUATION_TOKENS), EVALUATION_PAIRS)
         fits = _fits(self.examples, encodings, config.memory)
         self._kept = Pool.encode(self.examples, encodings) if fits else None
 
