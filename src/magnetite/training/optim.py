@@ -2,11 +2,9 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from itertools import groupby
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 from torch.nn import Parameter
 
 SMALLEST_WEIGHT = 1e-3
@@ -41,22 +39,11 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
         group["lr"].fill_(rate)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Parameters seen as rows of one length: those of a matrix, or a whole vector."""
-
-    parameters: tuple[Parameter, ...]
-    columns: int
-
-    def gather(self, tensors: list[Tensor]) -> Float[Tensor, "rows columns"]:
-        return torch.cat([tensor.reshape(-1, self.columns) for tensor in tensors])
-
-
 class AdaptiveClipping:
     """`g_i ← g_i · min(1, λ max(‖w_i‖, ε) / ‖g_i‖)` for each row `i` of each parameter (Brock et al. 2021).
 
-    A row is what feeds one output; a vector is one row. Rows of equal length are clipped together, so that the number
-    of kernels does not grow with the depth of the model, and nothing waits for the device.
+    A row is what feeds one output; a vector is one row. Rows of equal length are measured and clipped together, so that
+    the number of kernels does not grow with the depth of the model, and nothing waits for the device.
 
     >>> weight = Parameter(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
     >>> weight.grad = torch.ones(2, 2)
@@ -67,24 +54,29 @@ class AdaptiveClipping:
 
     def __init__(self, parameters: Iterable[Parameter], factor: float):
         self.factor = factor
-        by_columns: dict[int, list[Parameter]] = {}
-        for parameter in parameters:
-            rows = parameter.shape[0] if parameter.ndim > 1 else 1
-            by_columns.setdefault(parameter.numel() // max(rows, 1), []).append(parameter)
-        self.groups = [_Rows(tuple(members), columns) for columns, members in by_columns.items() if columns]
+        self.parameters = sorted((one for one in parameters if one.numel()), key=_columns)
 
     @torch.no_grad()
     def __call__(self) -> None:
         """Clip the gradients in place."""
-        for group in self.groups:
-            members = [parameter for parameter in group.parameters if parameter.grad is not None]
-            if not members:
-                continue
-            gradients = [parameter.grad for parameter in members if parameter.grad is not None]
-            slopes, weights = group.gather(gradients), group.gather([parameter.data for parameter in members])
-            allowed = self.factor * torch.linalg.vector_norm(weights, dim=1).clamp(min=SMALLEST_WEIGHT)
-            steepness = torch.linalg.vector_norm(slopes, dim=1)
-            slopes *= (allowed / steepness.clamp(min=1e-30)).clamp(max=1)[:, None]
-            pieces = slopes.split([gradient.numel() // group.columns for gradient in gradients])
-            clipped = [piece.view_as(gradient) for piece, gradient in zip(pieces, gradients, strict=True)]
-            torch._foreach_copy_(gradients, clipped)  # pyright: ignore[reportPrivateImportUsage]
+        members = [parameter for parameter in self.parameters if parameter.grad is not None]
+        if not members:
+            return
+        gradients = [parameter.grad for parameter in members if parameter.grad is not None]
+        numbers = torch.cat([tensor.reshape(-1) for tensor in (*members, *gradients)]).view(2, -1)
+        groups = [list(group) for _, group in groupby(members, _columns)]
+        parts = numbers.split([sum(one.numel() for one in group) for group in groups], dim=1)
+        rows = [part.unflatten(1, (-1, _columns(group[0]))) for part, group in zip(parts, groups, strict=True)]
+        weights, slopes = torch.cat([torch.linalg.vector_norm(part, dim=2) for part in rows], dim=1)
+        allowed = self.factor * weights.clamp(min=SMALLEST_WEIGHT)
+        shares = (allowed / slopes.clamp(min=1e-30)).clamp(max=1).split([part.shape[1] for part in rows])
+        for part, share in zip(rows, shares, strict=True):
+            part[1].mul_(share[:, None])
+        pieces = numbers[1].split([gradient.numel() for gradient in gradients])
+        clipped = [piece.view_as(gradient) for piece, gradient in zip(pieces, gradients, strict=True)]
+        torch._foreach_copy_(gradients, clipped)  # pyright: ignore[reportPrivateImportUsage]
+
+
+def _columns(parameter: Parameter) -> int:
+    """The length of the rows of a matrix, or of a whole vector."""
+    return parameter.numel() // (parameter.shape[0] if parameter.ndim > 1 else 1)
