@@ -110,7 +110,8 @@ def reproduce(
         typer.Argument(
             help="figure-examples, figure-topological-sorts; after training what is missing: figure-quick and "
             "figure-quick-sorting (minutes), figure-sorting, figure-q-sweep, figure-gnn, figure-playground, "
-            "figure-walks, figure-tried-sorting, figure-best-sorting, figure-best-distance; claims (judged by results)."
+            "figure-walks, figure-tried-sorting, figure-best-sorting, figure-best-distance, hypotheses (why claims may "
+            "not hold); claims (judged by results)."
         ),
     ],
     out: Annotated[

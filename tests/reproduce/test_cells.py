@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from magnetite.reproduce import TRAINED, best, cells, playground, sorting
+from magnetite.reproduce import TRAINED, best, cells, hypotheses, playground, sorting
 from magnetite.reproduce.cells import Cell, Request, longest_trained, train_missing
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -106,6 +106,19 @@ def test_a_figure_of_what_is_there(tmp_path, figure, made, capsys):
     assert (tmp_path / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / f"{figure}.svg").exists()
     assert len(json.loads((tmp_path / f"{figure}.json").read_text())["result"]["cells"]) == len(every)
+
+
+def test_hypotheses_stand_beside_what_they_explain(tmp_path, capsys):
+    request = Request(tmp_path)
+    found = hypotheses.hypotheses()
+    known = {cell.name: cell for cell in (*playground.playground_cells(), *sorting.message_cells())}
+    for one in found:
+        for cell in (*one.cells, *(known[name] for name in one.beside)):
+            keep(cell, request, 0.5)
+    TRAINED["hypotheses"](request)
+    assert "0.5000" in capsys.readouterr().out
+    rows = json.loads((tmp_path / "hypotheses.json").read_text())["result"]["hypotheses"]
+    assert [len(row["cells"]) for row in rows] == [len(one.cells) + len(one.beside) for one in found]
 
 
 @pytest.mark.slow

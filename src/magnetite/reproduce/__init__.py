@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from magnetite.reproduce import best, claims, examples, playground, sorting, topological
+from magnetite.reproduce import best, claims, examples, hypotheses, playground, sorting, topological
 from magnetite.reproduce.cells import Request
 
 FIGURES: dict[str, Callable[[Path, int], None]] = {
@@ -23,6 +23,7 @@ TRAINED: dict[str, Callable[[Request], None]] = {
     "figure-tried-sorting": best.reproduce_tried,
     "figure-best-sorting": best.reproduce_sorting,
     "figure-best-distance": best.reproduce_distance,
+    "hypotheses": hypotheses.reproduce,
     "claims": claims.reproduce,
 }
 """What is made of trainings: each trains what is missing, and takes what is there; claims only judge."""

@@ -15,7 +15,7 @@ from magnetite.training import session
 from magnetite.training.config import Config
 from magnetite.training.presets import configuration
 
-FOUR_MILLION, TWO_MILLION, HALF_MILLION = 1 / 3, 1 / 6, 1 / 24
+SIX_MILLION, FOUR_MILLION, TWO_MILLION, HALF_MILLION = 1 / 2, 1 / 3, 1 / 6, 1 / 24
 """The shares of the paper's 12 million training graphs that its side studies get here."""
 
 Changes = Mapping[str, Mapping[str, Any]]

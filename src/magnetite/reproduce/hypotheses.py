@@ -1,0 +1,112 @@
+"""Why some of the paper's claims do not hold here: what might explain it, and the trainings that test it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from magnetite.record import Record
+from magnetite.reproduce.cells import (
+    SIX_MILLION,
+    TWO_MILLION,
+    Cell,
+    Request,
+    figures_of,
+    longest_trained,
+    provenance,
+    train_missing,
+)
+from magnetite.reproduce.playground import COMPARED, KINDS, cell_name, shorter
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """What might explain that a claim does not hold, what is trained to test it, and cells that it is read beside."""
+
+    claim: str
+    text: str
+    cells: tuple[Cell, ...]
+    beside: tuple[str, ...]
+    measures: tuple[str, ...]
+
+
+def hypotheses() -> list[Hypothesis]:
+    """All of them, in the order of the claims."""
+    undirected = [cell_name(model, "undirected-distance", "dag") for model in ("magnetic", "laplacian", "svd")]
+    directed = [cell_name(model, "directed-distance", "general") for model in (*COMPARED, *map(shorter, COMPARED))]
+    return [
+        Hypothesis(
+            "1, 3",
+            "undirected distances: after more graphs, magnetic and combinatorial are equal, and SVD is further behind",
+            tuple(_undirected(model, "longer", SIX_MILLION) for model in ("magnetic", "laplacian", "svd")),
+            tuple(undirected),
+            ("rmse",),
+        ),
+        Hypothesis(
+            "1",
+            "undirected distances: an eigenvector of the magnetic Laplacian has two numbers a node, and not one",
+            (_undirected("laplacian", "twice", TWO_MILLION, k=32),),
+            tuple(undirected[:2]),
+            ("rmse",),
+        ),
+        Hypothesis(
+            "2",
+            "directed distances: what lies between walks and magnetic depends on seed and length of the training",
+            tuple(map(_other_seed, COMPARED)),
+            tuple(directed),
+            ("rmse",),
+        ),
+        Hypothesis(
+            "7",
+            "GNNs: whether walks hurt at length 16 depends on seed and length of the training",
+            (
+                *(_messages(encoding, "second", 1, TWO_MILLION) for encoding in ("none", "walks")),
+                *(_messages(encoding, "longer", 0, SIX_MILLION) for encoding in ("none", "walks")),
+            ),
+            ("sorting-gnn-directed-3", "sorting-gnn-walks"),
+            ("accuracy/12", "accuracy/16"),
+        ),
+    ]
+
+
+def _undirected(encoding: str, name: str, share: float, **options: int) -> Cell:
+    task = {"target": "undirected-distance", "acyclic": KINDS["dag"]}
+    changes = {"task": task, "encoding": options}
+    return Cell(f"why-undirected-{encoding}-{name}", "playground", encoding, changes, share=share)
+
+
+def _other_seed(encoding: str) -> Cell:
+    task = {"target": "directed-distance", "acyclic": KINDS["general"]}
+    changes = {"task": task, "run": {"seed": 1}}
+    return Cell(f"why-directed-{encoding}-second", "playground", encoding, changes, share=TWO_MILLION)
+
+
+def _messages(encoding: str, name: str, seed: int, share: float) -> Cell:
+    changes = {"model": {"name": "gnn", "steps": 3}, "run": {"seed": seed}}
+    return Cell(f"why-gnn-{encoding}-{name}", "sorting", encoding, changes, share=share)
+
+
+def reproduce(request: Request) -> None:
+    """Train what is missing; the figures of each hypothesis beside those that they are compared with."""
+    record, found = Record("hypotheses", request.seed), hypotheses()
+    results = train_missing([cell for one in found for cell in one.cells], request)
+    table = Table("claim", "what might explain it", "cell", "graphs seen", "", title="Hypotheses", show_lines=True)
+    rows = []
+    for one in found:
+        known = {name: longest_trained(request.cells, name) for name in one.beside}
+        contents = {**known, **{cell.name: results.get(cell.name) for cell in one.cells}}
+        lines = {name: _line(content, one.measures) for name, content in contents.items() if content is not None}
+        seen = [f"{line['graphs_seen']:,}" for line in lines.values()]
+        values = [", ".join(f"{name} {line[name]:.4f}" for name in one.measures) for line in lines.values()]
+        table.add_row(one.claim, one.text, *("\n".join(column) for column in (lines, seen, values)))
+        rows.append({"claim": one.claim, "hypothesis": one.text, "cells": lines})
+    console = Console(soft_wrap=True)
+    console.print(table)
+    console.print(f"figures: {record.write(request.out, {'hypotheses': rows, 'cells': provenance(results)})}")
+
+
+def _line(content: Mapping[str, Any], measures: tuple[str, ...]) -> dict[str, Any]:
+    figures = figures_of(content)
+    return {"graphs_seen": content["result"]["graphs_seen"], **{name: figures[name] for name in measures}}
