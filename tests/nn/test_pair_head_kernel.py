@@ -7,6 +7,7 @@ from unittest import mock
 import pytest
 import torch
 from torch import Tensor
+from torch._dynamo.testing import CompileCounter
 
 import magnetite as mt
 from magnetite import nn
@@ -59,7 +60,7 @@ def leaves(case: dict[str, Tensor], names: tuple[str, ...], dtype: torch.dtype) 
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(("hidden", "pairs"), [(64, 50), (256, 37)])
+@pytest.mark.parametrize(("hidden", "pairs"), [(64, 50), (256, 37), (512, 9)])
 def test_the_first_layer_of_pairs_is_the_formula(hidden: int, pairs: int, device: str, tmp_path: Path) -> None:
     case, names = random_case(hidden, pairs, device), ("source", "target", "scale", "shift")
     u, v = case["u"], case["v"]
@@ -79,7 +80,7 @@ def test_the_first_layer_of_pairs_is_the_formula(hidden: int, pairs: int, device
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(("hidden", "pairs"), [(64, 50), (128, 9), (256, 37)])
+@pytest.mark.parametrize(("hidden", "pairs"), [(64, 50), (128, 9), (256, 37), (512, 9)])
 def test_the_last_layers_of_pairs_are_the_formula(hidden: int, pairs: int, device: str, tmp_path: Path) -> None:
     case = random_case(hidden, pairs, device)
     case["rows"] = (torch.randn(pairs, hidden) * 2 + 5).bfloat16().to(device)
@@ -129,6 +130,32 @@ def test_no_pairs_have_no_slopes(device: str, tmp_path: Path) -> None:
         found = pair_head_cuda.first(*given[:2], case["u"], case["v"], *given[2:])
         last = pair_head_cuda.last(found, *given[2:], case["weight"])
         assert not any(slope.any() for slope in slopes(last, last.detach(), given))
+
+
+def test_another_number_of_pairs_is_not_compiled_again(tmp_path: Path) -> None:
+    counter = CompileCounter()
+
+    def ends(case: dict[str, Tensor]) -> Tensor:
+        return pair_head_cuda.first(*(case[name] for name in ("source", "target", "u", "v", "scale", "shift")))
+
+    compiled = torch.compile(ends, backend=counter)
+    with emulated(tmp_path):
+        for pairs in (5, 6, 7, 8):
+            assert compiled(random_case(64, pairs, "cpu")).shape == (pairs, 64)
+    assert counter.frame_count <= 2
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_who_wants_the_same_sum_every_time_gets_no_kernel_whose_order_depends_on_timing(wanted: bool) -> None:
+    norm, gelu = nn.layers.Norm(64), torch.nn.GELU()
+    available = mock.patch.multiple(pair_head_cuda, CAN_COMPILE=True, knows_bfloat16=lambda _: True)
+    halved = {"is_autocast_enabled": lambda _: True, "get_autocast_dtype": lambda _: torch.bfloat16}
+    with available, mock.patch.multiple(torch, **halved):
+        torch.use_deterministic_algorithms(wanted)
+        try:
+            assert pair_head_cuda.suits(norm, gelu, torch.device("cuda")) != wanted
+        finally:
+            torch.use_deterministic_algorithms(False)
 
 
 @pytest.mark.slow

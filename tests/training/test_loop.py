@@ -78,13 +78,15 @@ def test_a_captured_training_goes_as_one_that_is_not(tmp_path, model, precision)
     for captured in ("true", "false"):
         options = ("model.width=64", "optim.epochs=2", f"run.capture={captured}")
         if model == "pairs":
-            changes = {"task": {"train": 64, "per_size": 5}, "model": {"layers": 1}, "run": {"log_every": 1}}
+            changes = {"task": {"train": 640, "per_size": 5}, "model": {"layers": 1}, "run": {"log_every": 2}}
             config = configuration("playground", "magnetic", "quick", changes, options)
         else:
             config = tiny("none", f"model.name={model}", *options)
         folder = tmp_path / captured
         folder.mkdir()
-        Trainer(config, folder, Fabric(accelerator="cuda", devices=1, precision=precision)).run()
+        run = Trainer(config, folder, Fabric(accelerator="cuda", devices=1, precision=precision))
+        run.run()
+        assert bool(getattr(run.update, "graphs", None)) == (captured == "true")
         losses.append([line["loss"] for line in logged(folder, "train")])
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
 

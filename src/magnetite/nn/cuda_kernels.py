@@ -62,7 +62,11 @@ def _compiled(kernel: Kernel, constants: tuple[tuple[str, int], ...], device: in
     return torch.cuda._compile_kernel(source, kernel.name, nvcc_options=options)  # pyright: ignore[reportPrivateUsage]
 
 
-def _source(file: str) -> str:
-    """The text of a kernel, with the files that it includes: the compiler does not know where they lie."""
+def _source(file: str, seen: set[str] | None = None) -> str:
+    """The text of a kernel, with the files that it includes, each once: the compiler does not know where they lie."""
+    seen = set() if seen is None else seen
+    if file in seen:
+        return ""
+    seen.add(file)
     text = Path(__file__).with_name(file).read_text(encoding="utf-8")
-    return re.sub(r'^#include "(.+)"$', lambda found: _source(found[1]), text, flags=re.MULTILINE)
+    return re.sub(r'^#include "(.+)"$', lambda found: _source(found[1], seen), text, flags=re.MULTILINE)

@@ -39,20 +39,17 @@ __device__ inline float warp_sum(float value) {
     return value;
 }
 
-// To memory that other warps add to as well.
+// To memory that other warps add to as well, and none reads.
 __device__ inline void add(float *place, const float (&numbers)[R]) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    if constexpr (R % 4 == 0) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && HIDDEN >= 128
 #pragma unroll
-        for (int r = 0; r < R; r += 4)
-            asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(place + r), "f"(numbers[r]),
-                         "f"(numbers[r + 1]), "f"(numbers[r + 2]), "f"(numbers[r + 3])
-                         : "memory");
-        return;
-    }
-#endif
+    for (int r = 0; r < R; r += 4)
+        asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(place + r), "f"(numbers[r]), "f"(numbers[r + 1]),
+                     "f"(numbers[r + 2]), "f"(numbers[r + 3]));
+#else
 #pragma unroll
     for (int r = 0; r < R; r++) atomicAdd(place + r, numbers[r]);
+#endif
 }
 
 // The lane's channels of a row: apart from the mean, in units of the deviation.
@@ -117,16 +114,30 @@ struct Lane {
     }
 };
 
-__device__ inline Unit of_ends(const Numbers *source, const Numbers *target, long long u, long long v, const Lane &at) {
-    const Numbers one = source[at.part(u)], two = target[at.part(v)];
+// Call use(pair, item) for the pairs of a warp with what `read` finds of each, one pair ahead.
+template <class Read, class Use> __device__ inline void for_each_pair(const Lane &at, Read read, Use use) {
+    if (at.first >= at.end) return;
+    auto next = read(at.first);
+    for (int pair = at.first; pair < at.end; pair++) {
+        const auto item = next;
+        if (pair + 1 < at.end) next = read(pair + 1);
+        use(pair, item);
+    }
+}
+
+struct Ends {
+    long long u, v;
+};
+
+__device__ inline Unit of_ends(const Numbers *source, const Numbers *target, const Ends &ends, const Lane &at) {
+    const Numbers one = source[at.part(ends.u)], two = target[at.part(ends.v)];
     float x[R];
 #pragma unroll
     for (int r = 0; r < R; r++) x[r] = one.at[r] + two.at[r];
     return Unit(x);
 }
 
-__device__ inline Unit of_row(const Halves *rows, long long row, const Lane &at) {
-    const Halves given = rows[at.part(row)];
+__device__ inline Unit of_row(const Halves &given) {
     float x[R];
 #pragma unroll
     for (int r = 0; r < R; r++) x[r] = given.at(r);
@@ -134,12 +145,14 @@ __device__ inline Unit of_row(const Halves *rows, long long row, const Lane &at)
 }
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
-    pair_first_forward(const Numbers *source, const Numbers *target, const long long *us, const long long *vs,
-                       const Numbers *scales, const Numbers *shifts, Halves *first, int pairs) {
+    pair_first_forward(const Numbers *__restrict__ source, const Numbers *__restrict__ target, const long long *__restrict__ us,
+                       const long long *__restrict__ vs, const Numbers *scales, const Numbers *shifts, Halves *first,
+                       int pairs) {
     const Lane at(pairs);
     const Affine affine(scales, shifts, at.lane);
-    for (int pair = at.first; pair < at.end; pair++) {
-        const Unit unit = of_ends(source, target, us[pair], vs[pair], at);
+    const auto read = [&](int pair) { return Ends{us[pair], vs[pair]}; };
+    for_each_pair(at, read, [&](int pair, const Ends &ends) {
+        const Unit unit = of_ends(source, target, ends, at);
         float y[R];
 #pragma unroll
         for (int r = 0; r < R; r++) {
@@ -147,56 +160,60 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
             y[r] = Normal(x).gelu(x);
         }
         first[at.part(pair)] = rounded(y);
-    }
+    });
 }
 
 // sums[warp, 2, c]: slopes of scale and shift.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
-    pair_first_backward(const Numbers *source, const Numbers *target, const long long *us, const long long *vs,
-                        const Numbers *scales, const Numbers *shifts, const Halves *upper, float *of_source,
-                        float *of_target, float *sums, int pairs) {
+    pair_first_backward(const Numbers *__restrict__ source, const Numbers *__restrict__ target,
+                        const long long *__restrict__ us, const long long *__restrict__ vs, const Numbers *scales,
+                        const Numbers *shifts, const Halves *__restrict__ upper, float *of_source, float *of_target,
+                        float *sums, int pairs) {
+    struct Item {
+        Ends ends;
+        Halves above;
+    };
     const Lane at(pairs);
     Affine affine(scales, shifts, at.lane);
     float held[R] = {};
     long long holder = -1;  // the u whose slopes are held
-    for (int pair = at.first; pair < at.end; pair++) {
-        const Halves above = upper[at.part(pair)];
+    const auto read = [&](int pair) { return Item{{us[pair], vs[pair]}, upper[at.part(pair)]}; };
+    for_each_pair(at, read, [&](int, const Item &item) {
         bool any = false;
         float slopes[R];
 #pragma unroll
-        for (int r = 0; r < R; r++) slopes[r] = above.at(r), any |= slopes[r] != 0.0f;
-        if (!__ballot_sync(~0u, any)) continue;
-        const long long u = us[pair], v = vs[pair];
-        const Unit unit = of_ends(source, target, u, v, at);
+        for (int r = 0; r < R; r++) slopes[r] = item.above.at(r), any |= slopes[r] != 0.0f;
+        if (!__ballot_sync(~0u, any)) return;
+        const Unit unit = of_ends(source, target, item.ends, at);
 #pragma unroll
         for (int r = 0; r < R; r++) {
             const float x = affine(unit, r);
             slopes[r] *= Normal(x).gelu_slope(x);
         }
         affine.back(unit, slopes);
-        if (u != holder) {
+        if (item.ends.u != holder) {
             if (holder >= 0) add(of_source + at.part(holder) * R, held);
-            holder = u;
+            holder = item.ends.u;
 #pragma unroll
             for (int r = 0; r < R; r++) held[r] = 0.0f;
         }
 #pragma unroll
         for (int r = 0; r < R; r++) held[r] += slopes[r];
-        add(of_target + at.part(v) * R, slopes);
-    }
+        add(of_target + at.part(item.ends.v) * R, slopes);
+    });
     if (holder >= 0) add(of_source + at.part(holder) * R, held);
     at.put(sums, 0, 2, affine.of_scale);
     at.put(sums, 1, 2, affine.of_shift);
 }
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
-    pair_last_forward(const Halves *rows, const Numbers *scales, const Numbers *shifts, const Numbers *weights, float *last,
-                      int pairs) {
+    pair_last_forward(const Halves *__restrict__ rows, const Numbers *scales, const Numbers *shifts, const Numbers *weights,
+                      float *last, int pairs) {
     const Lane at(pairs);
     const Affine affine(scales, shifts, at.lane);
     const Numbers weight = weights[at.lane];
-    for (int pair = at.first; pair < at.end; pair++) {
-        const Unit unit = of_row(rows, pair, at);
+    for_each_pair(at, [&](int pair) { return rows[at.part(pair)]; }, [&](int pair, const Halves &row) {
+        const Unit unit = of_row(row);
         float sum = 0.0f;
 #pragma unroll
         for (int r = 0; r < R; r++) {
@@ -205,33 +222,37 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
         }
         sum = warp_sum(sum);
         if (at.lane == 0) last[pair] = sum;
-    }
+    });
 }
 
 // sums[warp, 3, c]: slopes of scale, shift and weight.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
-    pair_last_backward(const Halves *rows, const Numbers *scales, const Numbers *shifts, const Numbers *weights,
-                       const float *upper, Halves *of_rows, float *sums, int pairs) {
+    pair_last_backward(const Halves *__restrict__ rows, const Numbers *scales, const Numbers *shifts, const Numbers *weights,
+                       const float *__restrict__ upper, Halves *of_rows, float *sums, int pairs) {
+    struct Item {
+        Halves row;
+        float above;
+    };
     const Lane at(pairs);
     Affine affine(scales, shifts, at.lane);
     const Numbers weight = weights[at.lane];
     float of_weight[R] = {};
-    for (int pair = at.first; pair < at.end; pair++) {
+    const auto read = [&](int pair) { return Item{rows[at.part(pair)], upper[pair]}; };
+    for_each_pair(at, read, [&](int pair, const Item &item) {
         float slopes[R] = {};
-        const float above = upper[pair];
-        if (above != 0.0f) {
-            const Unit unit = of_row(rows, pair, at);
+        if (item.above != 0.0f) {
+            const Unit unit = of_row(item.row);
 #pragma unroll
             for (int r = 0; r < R; r++) {
                 const float x = affine(unit, r);
                 const Normal normal(x);
-                of_weight[r] += above * normal.gelu(x);
-                slopes[r] = above * weight.at[r] * normal.gelu_slope(x);
+                of_weight[r] += item.above * normal.gelu(x);
+                slopes[r] = item.above * weight.at[r] * normal.gelu_slope(x);
             }
             affine.back(unit, slopes);
         }
         of_rows[at.part(pair)] = rounded(slopes);
-    }
+    });
     at.put(sums, 0, 3, affine.of_scale);
     at.put(sums, 1, 3, affine.of_shift);
     at.put(sums, 2, 3, of_weight);

@@ -103,7 +103,8 @@ class PairHead(Head):
         norm, alone = self.first_norm, between is None or self.between_norm is not None
         if not (alone and self._fuses(norm, source)):
             return self._first(_chosen(source, u) + _chosen(target, v), between)
-        ends = pair_head_cuda.first(source.float(), target.float(), u, v, norm.weight, norm.bias)
+        scale, shift = norm.weight.float(), norm.bias.float()
+        ends = pair_head_cuda.first(source.float(), target.float(), u.long(), v.long(), scale, shift)
         return self._beside(ends, between)
 
     def _first(
@@ -129,7 +130,8 @@ class PairHead(Head):
         """One output is a sum, which a kernel or compiler joins to what is before it; as a product it is slow."""
         norm = self.second_norm
         if self.outputs == 1 and self._fuses(norm, pairs):
-            return pair_head_cuda.last(pairs, norm.weight, norm.bias, self.last.weight[0])[..., None] + self.last.bias
+            parameters = (norm.weight.float(), norm.bias.float(), self.last.weight[0].float())
+            return pair_head_cuda.last(pairs.bfloat16(), *parameters)[..., None] + self.last.bias
         pairs = self.activation(norm(pairs))
         if self.outputs > 1:
             return self.last(pairs).float()

@@ -1,7 +1,9 @@
 """Why some of the paper's claims do not hold here: what might explain it, and the trainings that test it."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -23,13 +25,17 @@ from magnetite.reproduce.playground import COMPARED, KINDS, cell_name, shorter
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """What might explain that a claim does not hold, what is trained to test it, and cells that it is read beside."""
+    """What might explain that a claim does not hold, what is trained to test it, and cells that it is read beside.
+
+    `distances` names the graphs whose directed distances tell more (`benchmarks/distributions.py`).
+    """
 
     claim: str
     text: str
     cells: tuple[Cell, ...]
     beside: tuple[str, ...]
-    measures: tuple[str, ...]
+    measures: tuple[str, ...] = ("rmse",)
+    distances: str = ""
 
 
 def hypotheses() -> list[Hypothesis]:
@@ -38,25 +44,29 @@ def hypotheses() -> list[Hypothesis]:
     directed = [cell_name(model, "directed-distance", "general") for model in (*COMPARED, *map(shorter, COMPARED))]
     return [
         Hypothesis(
+            "1",
+            "directed distances in DAGs: hardly a pair has another undirected distance, so direction counts for little",
+            (),
+            tuple(cell_name(model, "directed-distance", "dag") for model in ("magnetic", "laplacian")),
+            distances="DAG",
+        ),
+        Hypothesis(
             "1, 3",
             "undirected distances: after more graphs, magnetic and combinatorial are equal, and SVD is further behind",
             tuple(_undirected(model, "longer", SIX_MILLION) for model in ("magnetic", "laplacian", "svd")),
             tuple(undirected),
-            ("rmse",),
         ),
         Hypothesis(
             "1",
             "undirected distances: an eigenvector of the magnetic Laplacian has two numbers a node, and not one",
             (_undirected("laplacian", "twice", TWO_MILLION, k=32),),
             tuple(undirected[:2]),
-            ("rmse",),
         ),
         Hypothesis(
             "2",
             "directed distances: what lies between walks and magnetic depends on seed and length of the training",
             tuple(map(_other_seed, COMPARED)),
             tuple(directed),
-            ("rmse",),
         ),
         Hypothesis(
             "7",
@@ -92,21 +102,39 @@ def reproduce(request: Request) -> None:
     """Train what is missing; the figures of each hypothesis beside those that they are compared with."""
     record, found = Record("hypotheses", request.seed), hypotheses()
     results = train_missing([cell for one in found for cell in one.cells], request)
-    table = Table("claim", "what might explain it", "cell", "graphs seen", "", title="Hypotheses", show_lines=True)
-    rows = []
+    table = Table("claim", "what might explain it", title="Hypotheses", show_lines=True)
+    table.add_column("our figures", overflow="fold")
+    rows, known = [], {}
     for one in found:
-        known = {name: longest_trained(request.cells, name) for name in one.beside}
-        contents = {**known, **{cell.name: results.get(cell.name) for cell in one.cells}}
-        lines = {name: _line(content, one.measures) for name, content in contents.items() if content is not None}
-        seen = [f"{line['graphs_seen']:,}" for line in lines.values()]
-        values = [", ".join(f"{name} {line[name]:.4f}" for name in one.measures) for line in lines.values()]
-        table.add_row(one.claim, one.text, *("\n".join(column) for column in (lines, seen, values)))
-        rows.append({"claim": one.claim, "hypothesis": one.text, "cells": lines})
+        names = [*one.beside, *(cell.name for cell in one.cells)]
+        contents = {name: results.get(name) or longest_trained(request.cells, name) for name in names}
+        known |= {name: content for name, content in contents.items() if content is not None}
+        lines = {name: _line(content, one.measures) for name, content in contents.items()}
+        lines |= _distances(request.out, one.distances)
+        table.add_row(one.claim, one.text, "\n".join(f"{name}: {_told(line)}" for name, line in lines.items()))
+        rows.append({"claim": one.claim, "hypothesis": one.text, "measured": lines})
     console = Console(soft_wrap=True)
     console.print(table)
-    console.print(f"figures: {record.write(request.out, {'hypotheses': rows, 'cells': provenance(results)})}")
+    console.print(f"figures: {record.write(request.out, {'hypotheses': rows, 'cells': provenance(known)})}")
 
 
-def _line(content: Mapping[str, Any], measures: tuple[str, ...]) -> dict[str, Any]:
+def _line(content: Mapping[str, Any] | None, measures: tuple[str, ...]) -> dict[str, Any]:
+    """Graphs seen and figures of a cell; nothing of one that was not trained."""
+    if content is None:
+        return {}
     figures = figures_of(content)
-    return {"graphs_seen": content["result"]["graphs_seen"], **{name: figures[name] for name in measures}}
+    return {"graphs seen": content["result"]["graphs_seen"], **{name: round(figures[name], 4) for name in measures}}
+
+
+def _told(line: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value:,}" for name, value in line.items()) or "not run"
+
+
+def _distances(folder: Path, kind: str) -> dict[str, dict[str, Any]]:
+    """What is known of directed distances in graphs of a kind, and the error of who knows undirected ones exactly."""
+    path = folder / "distributions.json"
+    if not (kind and path.exists()):
+        return {}
+    found = json.loads(path.read_text(encoding="utf-8"))["result"]["directed_distances"][kind]
+    named = {"of pairs differ": "share_that_differs", "rmse of who knows the undirected": "rmse_of_its_best_function"}
+    return {f"distances in {kind}s": {name: round(found[key], 4) for name, key in named.items()}}

@@ -34,7 +34,7 @@ def encoding_cells() -> list[Cell]:
 
 
 def potential_cells() -> list[Cell]:
-    """Magnetic encodings over the relative potential; after two million graphs none has learned anything yet."""
+    """Magnetic encodings over the relative potential; two million graphs were too few for 0.01 to 0.1 to learn."""
     return [
         Cell(f"sorting-magnetic-q{q:g}", "sorting", "magnetic", {"encoding": {"q": q}}, share=FOUR_MILLION)
         for q in POTENTIALS

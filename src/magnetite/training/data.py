@@ -27,7 +27,7 @@ FREE_SHARE = 0.75
 """Of the memory that a GPU has free, what encodings may take."""
 
 EVALUATION_TOKENS, EVALUATION_PAIRS = 65_536, 2**20
-"""The most slots and pairs of a batch that is measured: nothing is fused there, and larger graphs ask about more."""
+"""The most slots and pairs of a batch that is measured: it is not compiled, and larger graphs ask about more."""
 
 
 class TrainingData:

@@ -42,6 +42,15 @@ class Objective(torch.nn.Module):
         return torch.stack(losses).sum(), [answer.detach() for answer in outputs]
 
 
+def set_up_compiler() -> None:
+    """Let what is compiled be compiled often enough, and keep the compiler from what it gets wrong."""
+    torch._dynamo.config.recompile_limit = RECOMPILATIONS
+    # Sums over rows and columns in one kernel: wrong shapes in torch 2.11 (issue 178080), and in torch 2.13, too,
+    # sometimes values that were never written (issue 193061).
+    if hasattr(torch._inductor.config.triton, "mix_order_reduction"):
+        torch._inductor.config.triton.mix_order_reduction = False
+
+
 def compiled(objective: Objective, mode: str) -> Any:
     """The objective to train with: as it is, as one graph, or as compiled parts.
 
@@ -50,11 +59,7 @@ def compiled(objective: Objective, mode: str) -> Any:
     """
     if mode == "none":
         return objective
-    torch._dynamo.config.recompile_limit = RECOMPILATIONS
-    # Sums over rows and columns in one kernel: wrong shapes in torch 2.11 (issue 178080), and in torch 2.13, too,
-    # sometimes values that were never written (issue 193061).
-    if hasattr(torch._inductor.config.triton, "mix_order_reduction"):
-        torch._inductor.config.triton.mix_order_reduction = False
+    set_up_compiler()
     if mode != "layers":
         return torch.compile(objective)
     model = objective.model
