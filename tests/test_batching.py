@@ -173,6 +173,8 @@ GRAPHS = mt.Digraphs.from_edges([torch.tensor([[0, 1], [1, 2]]), torch.tensor([[
         (lambda: Shape(0, 8, 8), "holds nothing: give graphs, nodes and edges from 1"),
         (lambda: mt.pad(GRAPHS, mt.Laplacian(k=2)(GRAPHS[:1])), "eigenpairs belongs to other graphs"),
         (lambda: mt.pad(GRAPHS, *[mt.Laplacian(k=2)(GRAPHS)] * 2), "two encodings are both known as 'eigenpairs'"),
+        (lambda: mt.pad(GRAPHS, ids=torch.tensor([], dtype=torch.long)), "none of 2 graphs is chosen"),
+        (lambda: mt.pad(GRAPHS[:0]), "none of 0 graphs is chosen"),
         (lambda: mt.pad(GRAPHS).encoding("walks"), "holds no encoding 'walks' \\(it holds none\\)"),
     ],
 )
@@ -198,7 +200,7 @@ def test_encodings_without_a_place_are_refused():
 def test_graphs_can_be_counted_from_the_end():
     graphs = mt.Digraphs.from_edges([torch.tensor([[0, 1], [1, 2]]), torch.tensor([[0], [1]])])
     assert mt.pad(graphs, ids=torch.tensor([-1, -2, 0])).sizes.tolist() == [2, 3, 3]
-    with pytest.raises(IndexError):
+    with pytest.raises(IndexError, match="there is no graph 2: ids go from 0 to 1, or from -2 to -1"):
         mt.pad(graphs, ids=torch.tensor([2]))
 
 

@@ -131,8 +131,19 @@ def pad(
         asked = None if asked is None else asked.to(device)
     if ids is None:
         ids = torch.arange(len(graphs), device=graphs.device)
+    if shape is None:
+        _check_ids(ids, len(graphs))
     ids = torch.where(ids < 0, ids + len(graphs), ids)  # counted from the end, as everywhere
     return pad_several(graphs, ids, [shape or Shape.of(graphs, ids, asked)], parts, asked)[0]
+
+
+def _check_ids(ids: Int[Tensor, " chosen"], graphs: int) -> None:
+    """Refuse what no shape can be found for."""
+    if not ids.numel():
+        raise ValueError(f"none of {graphs} graphs is chosen, so no shape is known: choose one, or give shape=Shape(…)")
+    wrong = ids[(ids < -graphs) | (ids >= graphs)]
+    if wrong.numel():
+        raise IndexError(f"there is no graph {int(wrong[0])}: ids go from 0 to {graphs - 1}, or from -{graphs} to -1")
 
 
 def pad_several(
