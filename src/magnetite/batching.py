@@ -12,7 +12,8 @@ from magnetite.asked import AskedPairs, PaddedPairs
 from magnetite.encodings.results import Eigenpairs, NodeEncoding, PairEncoding
 from magnetite.graphs import Digraphs
 from magnetite.packed import Packed
-from magnetite.slots import MULTIPLE, PaddedEigenpairs, Shape, Slots
+from magnetite.shapes import MULTIPLE, Shape
+from magnetite.slots import PaddedEigenpairs, Slots
 
 __all__ = ["MULTIPLE", "Batch", "PaddedEigenpairs", "PaddedPairs", "Shape", "pad", "pad_several"]
 

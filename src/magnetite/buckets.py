@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int
 
 from magnetite.batching import MULTIPLE, Batch, Shape
-from magnetite.slots import rounded
+from magnetite.shapes import rounded
 
 Counts = Int[np.ndarray, " graphs"]
 Rows = Int[np.ndarray, "steps batch"]

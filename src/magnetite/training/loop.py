@@ -15,7 +15,7 @@ from torch import Tensor
 from magnetite.batching import Batch
 from magnetite.buckets import portions, shapes_for
 from magnetite.nn import checkpoint
-from magnetite.slots import Layout
+from magnetite.shapes import Layout
 from magnetite.training.capture import Captured
 from magnetite.training.checkpoints import FOLDER, Checkpoints, Position
 from magnetite.training.config import Config
