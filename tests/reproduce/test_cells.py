@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -106,6 +107,14 @@ def test_a_figure_of_what_is_there(tmp_path, figure, made, capsys):
     assert (tmp_path / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / f"{figure}.svg").exists()
     assert len(json.loads((tmp_path / f"{figure}.json").read_text())["result"]["cells"]) == len(every)
+
+
+def test_what_another_figure_trained_is_not_trained_again(tmp_path):
+    request, cell = Request(tmp_path), Cell("one", "sorting", "none", TINY, "quick")
+    keep(cell, request, 0.5)
+    other = replace(cell, name="another")
+    assert other.kept(request) == cell.kept(request) is not None
+    assert replace(other, share=0.5).kept(request) is None
 
 
 def test_hypotheses_stand_beside_what_they_explain(tmp_path, capsys):

@@ -1,7 +1,7 @@
 """Figures that need trainings: a list of cells, each a configuration, trained once and kept as one JSON file."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -63,10 +63,12 @@ class Cell:
     def kept(self, request: Request) -> dict[str, Any] | None:
         """The result of the same configuration, if there is one.
 
-        Its file says what was trained, not its name: an option that was added since has its default.
+        Its file says what was trained, not its name: another figure may have trained it, under another name, and an
+        option that was added since has its default.
         """
         wanted = self.config(request).hash
-        return next((content for content in _results(request.cells, self.name) if _hash(content) == wanted), None)
+        found = _read(request.cells.glob(f"*-{wanted}.json")) + _results(request.cells, self.name)
+        return next((content for content in found if _hash(content) == wanted), None)
 
 
 def train_missing(cells: Sequence[Cell], request: Request) -> dict[str, dict[str, Any]]:
@@ -156,7 +158,11 @@ def _train(cell: Cell, request: Request) -> None:
 
 
 def _results(folder: Path, name: str) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob(f"{name}-????????????.json"))]
+    return _read(folder.glob(f"{name}-????????????.json"))
+
+
+def _read(paths: Iterable[Path]) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(paths)]
 
 
 def _hash(content: Mapping[str, Any]) -> str | None:
