@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,17 @@ from rich.table import Table
 from magnetite.record import Record
 from magnetite.reproduce.cells import (
     SIX_MILLION,
-    TWO_MILLION,
     Cell,
+    Changes,
     Request,
     figures_of,
     longest_trained,
     provenance,
     train_missing,
 )
-from magnetite.reproduce.playground import COMPARED, KINDS, cell_name, shorter
+from magnetite.reproduce.playground import COMPARED, cell_name, playground_cells, shorter
+from magnetite.reproduce.sorting import message_cells
+from magnetite.training.presets import merge
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,10 @@ class Hypothesis:
 
 def hypotheses() -> list[Hypothesis]:
     """All of them, in the order of the claims."""
-    undirected = [cell_name(model, "undirected-distance", "dag") for model in ("magnetic", "laplacian", "svd")]
-    directed = [cell_name(model, "directed-distance", "general") for model in (*COMPARED, *map(shorter, COMPARED))]
+    undirected = tuple(cell_name(model, "undirected-distance", "dag") for model in ("magnetic", "laplacian", "svd"))
+    directed = tuple(cell_name(model, "directed-distance", "general") for model in COMPARED)
+    fewer = tuple(cell_name(shorter(model), "directed-distance", "general") for model in COMPARED)
+    messages = ("sorting-gnn-directed-3", "sorting-gnn-walks")
     return [
         Hypothesis(
             "1",
@@ -53,49 +57,43 @@ def hypotheses() -> list[Hypothesis]:
         Hypothesis(
             "1, 3",
             "undirected distances: after more graphs, magnetic and combinatorial are equal, and SVD is further behind",
-            tuple(_undirected(model, "longer", SIX_MILLION) for model in ("magnetic", "laplacian", "svd")),
-            tuple(undirected),
+            tuple(map(_longer, undirected)),
+            undirected,
         ),
         Hypothesis(
             "1",
             "undirected distances: an eigenvector of the magnetic Laplacian has two numbers a node, and not one",
-            (_undirected("laplacian", "twice", TWO_MILLION, k=32),),
-            tuple(undirected[:2]),
+            (_changed(undirected[1], "twice", {"encoding": {"k": 32}}),),
+            undirected[:2],
         ),
         Hypothesis(
             "2",
             "directed distances: what lies between walks and magnetic depends on seed and length of the training",
-            tuple(map(_other_seed, COMPARED)),
-            tuple(directed),
+            tuple(map(_second, fewer)),
+            directed + fewer,
         ),
         Hypothesis(
             "7",
             "GNNs: whether walks hurt at length 16 depends on seed and length of the training",
-            (
-                *(_messages(encoding, "second", 1, TWO_MILLION) for encoding in ("none", "walks")),
-                *(_messages(encoding, "longer", 0, SIX_MILLION) for encoding in ("none", "walks")),
-            ),
-            ("sorting-gnn-directed-3", "sorting-gnn-walks"),
+            (*map(_second, messages), *map(_longer, messages)),
+            messages,
             ("accuracy/12", "accuracy/16"),
         ),
     ]
 
 
-def _undirected(encoding: str, name: str, share: float, **options: int) -> Cell:
-    task = {"target": "undirected-distance", "acyclic": KINDS["dag"]}
-    changes = {"task": task, "encoding": options}
-    return Cell(f"why-undirected-{encoding}-{name}", "playground", encoding, changes, share=share)
+def _changed(name: str, what: str, changes: Changes) -> Cell:
+    """A cell of another figure with some changes, named after it."""
+    cell = next(cell for cell in (*playground_cells(), *message_cells()) if cell.name == name)
+    return replace(cell, name=f"{name}-{what}", changes=merge(cell.changes, changes))
 
 
-def _other_seed(encoding: str) -> Cell:
-    task = {"target": "directed-distance", "acyclic": KINDS["general"]}
-    changes = {"task": task, "run": {"seed": 1}}
-    return Cell(f"why-directed-{encoding}-second", "playground", encoding, changes, share=TWO_MILLION)
+def _second(name: str) -> Cell:
+    return _changed(name, "second", {"run": {"seed": 1}})
 
 
-def _messages(encoding: str, name: str, seed: int, share: float) -> Cell:
-    changes = {"model": {"name": "gnn", "steps": 3}, "run": {"seed": seed}}
-    return Cell(f"why-gnn-{encoding}-{name}", "sorting", encoding, changes, share=share)
+def _longer(name: str) -> Cell:
+    return replace(_changed(name, "longer", {}), share=SIX_MILLION)
 
 
 def reproduce(request: Request) -> None:
