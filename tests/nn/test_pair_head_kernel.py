@@ -14,6 +14,7 @@ from magnetite import nn
 from magnetite.nn import pair_head_cuda
 from magnetite.nn.positions import Positions
 from tests.nn.emulation import emulated
+from tests.nn.test_pair_sum import assert_near
 from tests.nn.zoo import generic_digraphs, some_pairs
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -46,13 +47,6 @@ def normalised(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
 
 def slopes(result: Tensor, upper: Tensor, inputs: list[Tensor]) -> list[Tensor]:
     return list(torch.autograd.grad(result, inputs, upper.to(result.dtype)))
-
-
-def assert_near(found: Tensor, expected: Tensor, error: float) -> None:
-    """Wrong by a share of the largest number."""
-    assert found.shape == expected.shape
-    found, expected = found.detach().double(), expected.detach().double()
-    assert float((found - expected).abs().max()) <= error * float(expected.abs().max())
 
 
 def leaves(case: dict[str, Tensor], names: tuple[str, ...], dtype: torch.dtype) -> list[Tensor]:

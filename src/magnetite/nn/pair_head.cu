@@ -12,6 +12,7 @@
 // Compiled at run time with HIDDEN, which is 64, 128, 256 or 512.
 
 #include "bfloat16.cuh"
+#include "lanes_sum.cuh"
 #include "normal.cuh"
 
 constexpr int R = HIDDEN / 32, WARPS = 8;
@@ -33,11 +34,7 @@ __device__ inline Halves rounded(const float (&numbers)[R]) {
     return halves;
 }
 
-__device__ inline float warp_sum(float value) {
-#pragma unroll
-    for (int other = 16; other; other /= 2) value += __shfl_xor_sync(~0u, value, other);
-    return value;
-}
+__device__ inline float warp_sum(float value) { return lanes_sum<1, 32>(value); }
 
 // To memory that other warps add to as well, and none reads.
 __device__ inline void add(float *place, const float (&numbers)[R]) {

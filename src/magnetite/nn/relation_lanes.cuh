@@ -7,6 +7,7 @@
 // Compiled at run time with STATE, 16 or 32 numbers a vector.
 
 #include "bfloat16.cuh"
+#include "lanes_sum.cuh"
 
 constexpr int C = STATE, GIVEN = 3 * C, INNER = 4 * C, WARPS = C / 8, THREADS = 32 * WARPS, PARTS = WARPS / 2;
 constexpr int WIRES = 16, PAIRS = WIRES * (WIRES + 1) / 2;
@@ -31,13 +32,6 @@ __device__ inline int pair_of(int a, int b) { return a < b ? b * (b + 1) / 2 + a
 __device__ inline int kind_of(int k, int i, int j) { return (k >= i) + (k > i) + (k >= j) + (k > j); }
 __device__ inline float share_below(float x) { return 0.5f + 0.5f * erff(x * 0.70710678f); }
 __device__ inline float gelu_slope(float x) { return share_below(x) + x * 0.39894228f * __expf(-0.5f * x * x); }
-
-// The sum over four neighbouring lanes, which hold a row of a product; over all rows with FIRST = 4, END = 32.
-template <int FIRST, int END> __device__ inline float lanes_sum(float value) {
-#pragma unroll
-    for (int other = FIRST; other < END; other *= 2) value += __shfl_xor_sync(~0u, value, other);
-    return value;
-}
 
 // The first of a lane's two columns in each tile of a product.
 template <int COUNT> struct Tiles {
