@@ -8,16 +8,14 @@ against the time in which memory could move the rows of pairs that two ends and 
 write, at the bandwidth that a copy reaches in the same run; rows of nodes, which are fewer, are not counted.
 """
 
-import argparse
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from unittest import mock
 
 import torch
 from rich.console import Console
 from rich.table import Table
-from timing import bandwidth, seconds
+from timing import bandwidth, begun, seconds
 from torch import Tensor
 
 import magnetite as mt
@@ -25,7 +23,6 @@ from magnetite import nn
 from magnetite.batching import Batch
 from magnetite.nn import pair_head_cuda
 from magnetite.nn.positions import Positions
-from magnetite.record import Record
 from magnetite.tasks import Playground
 from magnetite.training.capture import Captured
 from magnetite.training.objective import set_up_compiler
@@ -47,11 +44,12 @@ def least_bytes(pairs: int) -> int:
     return pairs * WIDTH * 2 * (forward + backward)
 
 
-def step_of(head: Callable[..., Tensor], states: Tensor) -> Callable[[Batch], None]:
+def step_of(head: torch.nn.Module, states: Tensor) -> Callable[[Batch], None]:
     """Forward and backward."""
 
     def step(batch: Batch) -> None:
         states.grad = None
+        head.zero_grad()
         with torch.autocast(batch.device.type, torch.bfloat16):
             answer = head(states, batch, Positions())
         answer.square().sum().backward()
@@ -86,14 +84,8 @@ def apart(one: Tensor, two: Tensor) -> float:
 
 def main() -> None:
     """Measure, print the table, write the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("results"))
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--graphs", type=int, default=384)
-    options = parser.parse_args()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    options, device, record = begun("benchmark-pair-head", __doc__, graphs=384)
     set_up_compiler()
-    record = Record("benchmark-pair-head" if device == "cuda" else "benchmark-pair-head-cpu", options.seed)
     speed, result = bandwidth(device), {}
     table = Table("target", "side", "pairs", "ms", "of limit")
     for target in TARGETS:

@@ -8,22 +8,19 @@ against the time in which memory could move what the steps have to write forward
 bandwidth that a copy reaches in the same run.
 """
 
-import argparse
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from unittest import mock
 
 import torch
 from rich.console import Console
 from rich.table import Table
-from timing import bandwidth, seconds
+from timing import bandwidth, begun, seconds
 
 import magnetite as mt
 from magnetite import nn
 from magnetite.batching import Batch
 from magnetite.nn import relation_cuda
-from magnetite.record import Record
 from magnetite.tasks import Sorting
 from magnetite.training.capture import Captured
 
@@ -60,14 +57,8 @@ def side(name: str) -> AbstractContextManager[object]:
 
 def main() -> None:
     """Measure, print the table, write the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("results"))
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--graphs", type=int, default=512)
-    options = parser.parse_args()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    name = "benchmark-relations" if device == "cuda" else "benchmark-relations-cpu"
-    record, batch = Record(name, options.seed), draw(options.graphs, device, options.seed)
+    options, device, record = begun("benchmark-relations", __doc__, graphs=512)
+    batch = draw(options.graphs, device, options.seed)
     limit = least_bytes(int(batch.mask.sum())) / bandwidth(device)
     rows = {}
     for name in ("fused", "loop") if device == "cuda" else ("loop",):

@@ -1,12 +1,27 @@
-"""How long work takes, and how fast memory is: what several benchmarks of GPU kernels measure."""
+"""How benchmarks of GPU kernels begin, how long work takes, and how fast memory is."""
 
+import argparse
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 
+from magnetite.record import Record
+
 PLAYS = 20
 """How often a GPU does the same before it is waited for."""
+
+
+def begun(name: str, text: str | None, graphs: int) -> tuple[argparse.Namespace, str, Record]:
+    """What was asked for, where it runs, and the record; one of a machine without a GPU has a name of its own."""
+    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--graphs", type=int, default=graphs)
+    options = parser.parse_args()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return options, device, Record(name if device == "cuda" else f"{name}-cpu", options.seed)
 
 
 def seconds(work: Callable[[], None], device: str, rounds: int) -> float:
