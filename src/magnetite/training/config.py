@@ -48,9 +48,9 @@ class Data:
     """How examples reach the model.
 
     `resident` keeps all encodings, `pooled` encodes `pool` graphs at a time (both give the same batches), `fresh` draws
-    every pool anew; `auto` is resident where the encodings fit into `memory` GiB and into three quarters of what the
-    GPU has free, else pooled. A batch of more than `tokens` slots for nodes goes through the model in several portions,
-    whose gradients are added up.
+    every pool anew; `auto` is resident where the encodings fit into `memory` GiB and into three quarters of what a GPU
+    or a third of what the machine has free, else pooled. A batch of more than `tokens` slots for nodes goes through the
+    model in several portions, whose gradients are added up.
     """
 
     mode: str = "auto"

@@ -3,9 +3,11 @@
 The batches of an epoch are a function of seed and epoch alone, whether encodings are kept or computed pool by pool.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from jaxtyping import Float
@@ -23,8 +25,11 @@ FIRST_POOLS = 4
 SAMPLE = 256
 """Graphs that are encoded to learn how much memory all of them would take."""
 
-FREE_SHARE = 0.75
-"""Of the memory that a GPU has free, what encodings may take."""
+FREE_SHARE = {"cuda": 0.75, "cpu": 1 / 3}
+"""Of the memory that a device has free, what encodings may take; a processor holds them twice while it joins them."""
+
+MEMORY = Path("/proc/meminfo")
+"""Where Linux says how much memory there is, in kB."""
 
 EVALUATION_TOKENS, EVALUATION_PAIRS = 65_536, 2**20
 """The most slots and pairs of a batch that is measured: it is not compiled, and larger graphs ask about more."""
@@ -194,15 +199,23 @@ def _sizes(examples: Examples) -> Sizes:
 def _fits(examples: Examples, encodings: Encodings, memory: float) -> bool:
     """Whether the encodings of all examples take less than `memory` GiB, judged by some of them.
 
-    A GPU keeps a quarter of what it has free, for the model and for what the encodings take while they are computed.
+    The rest of what a device has free is for the model, and for what the encodings take while they are computed.
     """
     device = examples.graphs.device
-    limit = memory * 2**30
-    if device.type == "cuda":
-        limit = min(limit, FREE_SHARE * torch.cuda.mem_get_info(device)[0])
+    limit = min(memory * 2**30, FREE_SHARE[device.type] * _free_memory(device))
     ids = torch.linspace(0, len(examples) - 1, min(SAMPLE, len(examples)), device=device).long()
     sample = Pool.encode(examples.select(ids), encodings)
     return sample.bytes / len(ids) * len(examples) <= limit
+
+
+def _free_memory(device: torch.device) -> float:
+    """Bytes that the device has free; without end, where the system does not say."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    if not MEMORY.exists():
+        return math.inf
+    lines = dict(line.split(":") for line in MEMORY.read_text(encoding="utf-8").splitlines())
+    return 1024 * int(lines["MemAvailable"].removesuffix("kB"))
 
 
 def _fresh_count(task: Task) -> int:
