@@ -1,5 +1,6 @@
 """Small parts: sums of slopes stay whole where states are in half precision."""
 
+import pytest
 import torch
 
 from magnetite.nn.layers import Norm
@@ -11,3 +12,19 @@ def test_slopes_of_a_norm_are_summed_in_single_precision():
     with torch.autocast("cpu", torch.bfloat16):
         norm(states).sum().backward()
     assert norm.bias.grad.tolist() == [10_000.0] * 4
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("width", [1, 17])
+def test_written_out_a_norm_is_the_same(width, device):
+    generator = torch.Generator().manual_seed(0)
+    norm = Norm(width).double().to(device)
+    for parameter in norm.parameters():
+        parameter.data = torch.randn(width, generator=generator, dtype=torch.float64).to(device)
+    outputs, slopes = [], []
+    for form in (norm.by_moments, super(Norm, norm).forward):
+        rows = torch.randn(50, 3, width, generator=torch.Generator().manual_seed(1), dtype=torch.float64).to(device)
+        outputs.append(form(rows.requires_grad_()))
+        slopes.append(torch.autograd.grad(outputs[-1].square().sum(), [rows, *norm.parameters()]))
+    torch.testing.assert_close(outputs[0], outputs[1])
+    torch.testing.assert_close(slopes[0], slopes[1])
