@@ -10,10 +10,11 @@ from magnetite.plots import save_figure
 
 
 def print_table(title: str, heading: str, columns: Sequence[str], rows: Mapping[str, Sequence[float | None]]) -> None:
-    """One row a name; what was not run is a dash."""
-    table = Table(heading, title=title)
+    """One row a name, which stays whole on a narrow terminal; what was not run is a dash."""
+    table = Table(title=title)
+    table.add_column(heading, no_wrap=True)
     for column in columns:
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", overflow="fold")
     for name, values in rows.items():
         table.add_row(name, *("–" if value is None else f"{value:.4f}" for value in values))
     Console(soft_wrap=True).print(table)

@@ -21,8 +21,8 @@ from magnetite.reproduce.cells import (
     train_missing,
 )
 from magnetite.reproduce.playground import COMPARED, cell_name, playground_cells, shorter
-from magnetite.reproduce.sorting import message_cells
-from magnetite.training.presets import merge
+from magnetite.reproduce.sorting import message_cells, potential_cells
+from magnetite.training.presets import configuration, merge
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ def hypotheses() -> list[Hypothesis]:
     directed = tuple(cell_name(model, "directed-distance", "general") for model in COMPARED)
     fewer = tuple(cell_name(shorter(model), "directed-distance", "general") for model in COMPARED)
     messages = ("sorting-gnn-directed-3", "sorting-gnn-walks")
+    potentials = tuple(f"sorting-magnetic-q{q:g}" for q in (0.01, 0.05, 0.25, 0.5))
     return [
         Hypothesis(
             "1",
@@ -79,12 +80,20 @@ def hypotheses() -> list[Hypothesis]:
             messages,
             ("accuracy/12", "accuracy/16"),
         ),
+        Hypothesis(
+            "7",
+            "the potential: with a third of the warm-up nothing is learned before the rate falls, whatever q'",
+            tuple(map(_hurried, potentials)),
+            potentials,
+            ("accuracy/12", "accuracy/16"),
+        ),
     ]
 
 
 def _changed(name: str, what: str, changes: Changes) -> Cell:
     """A cell of another figure with some changes, named after it."""
-    cell = next(cell for cell in (*playground_cells(), *message_cells()) if cell.name == name)
+    cells = (*playground_cells(), *message_cells(), *potential_cells())
+    cell = next(cell for cell in cells if cell.name == name)
     return replace(cell, name=f"{name}-{what}", changes=merge(cell.changes, changes))
 
 
@@ -94,6 +103,10 @@ def _second(name: str) -> Cell:
 
 def _longer(name: str) -> Cell:
     return replace(_changed(name, "longer", {}), share=SIX_MILLION)
+
+
+def _hurried(name: str) -> Cell:
+    return _changed(name, "hurried", {"optim": {"warmup": configuration("sorting", "magnetic", "paper").optim.warmup}})
 
 
 def reproduce(request: Request) -> None:

@@ -17,6 +17,7 @@ from magnetite.reproduce.cells import (
     train_missing,
 )
 from magnetite.reproduce.charts import line_chart, print_table
+from magnetite.training.presets import configuration
 
 LENGTHS = range(12, 17)
 ENCODINGS = ("magnetic", "walks", "laplacian", "sinusoidal")
@@ -34,10 +35,16 @@ def encoding_cells() -> list[Cell]:
 
 
 def potential_cells() -> list[Cell]:
-    """Magnetic encodings over the relative potential; two million graphs were too few for 0.01 to 0.1 to learn."""
+    """Magnetic encodings over the relative potential; the warm-up stays as long as in the whole training.
+
+    With a third of it the rate is high before the first directions are found, and nothing is learned until it has
+    fallen again (`hypotheses`).
+    """
+    warmup = configuration("sorting", "magnetic", "paper").optim.warmup / FOUR_MILLION
+    changes = [{"encoding": {"q": q}, "optim": {"warmup": warmup}} for q in POTENTIALS]
     return [
-        Cell(f"sorting-magnetic-q{q:g}", "sorting", "magnetic", {"encoding": {"q": q}}, share=FOUR_MILLION)
-        for q in POTENTIALS
+        Cell(f"sorting-magnetic-q{q:g}", "sorting", "magnetic", changed, share=FOUR_MILLION)
+        for q, changed in zip(POTENTIALS, changes, strict=True)
     ]
 
 
