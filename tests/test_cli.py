@@ -3,6 +3,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 import magnetite as mt
 from magnetite import cli
@@ -186,6 +187,17 @@ def test_bad_input_gets_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys, 
     assert stderr.count("\n") == 1
     assert stdout == ""
     assert {file.name for file in tmp_path.iterdir()} == before
+
+
+def test_a_full_gpu_is_told_in_one_line(path, monkeypatch, tmp_path, capsys):
+    def full(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 5.63 GiB. GPU 0 has a total capacity of")
+
+    monkeypatch.setattr(cli, "write_encoding", full)
+    code, _, stderr = call(monkeypatch, capsys, "encode", str(path), "--out", str(tmp_path / "pe.npz"))
+    assert code == 2
+    assert stderr.startswith("magnetite: CUDA out of memory: free the GPU")
+    assert stderr.count("\n") == 1
 
 
 def test_a_mistake_of_ours_keeps_its_traceback(path, monkeypatch, tmp_path):

@@ -170,6 +170,9 @@ def _one_line(error: Exception) -> str | None:
         return f"{error.format_message()} See --help."  # type: ignore[attr-defined]
     if isinstance(error, ValueError | OSError | ArithmeticError):
         return " ".join(str(error).split())
+    if isinstance(error, torch.OutOfMemoryError):
+        reason = str(error).split(". ")[0]
+        return f"{reason}: free the GPU; in training, take --set data.mode=pooled or a smaller --set data.tokens"
     if isinstance(error, ModuleNotFoundError) and (extra := EXTRAS.get((error.name or "").split(".")[0])):
         return f"{error.name} is not installed: pip install 'magnetite[{extra}]'"
     return None

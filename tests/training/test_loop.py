@@ -114,7 +114,10 @@ def test_a_stopped_training_goes_on_to_the_same_result(trainer, tmp_path, mode, 
     with pytest.raises(Interrupted):
         trainer(config, tmp_path / "parts").run()
     monkeypatch.undo()
-    trainer(config, tmp_path / "parts", resume=True).run()
+    second = trainer(config, tmp_path / "parts", resume=True)
+    first = second.position.elapsed
+    second.run()
+    assert 0 < first < second.position.elapsed
     assert parameters(tmp_path / "parts") == parameters(tmp_path / "whole")
     for kind in ("train", "valid"):
         assert logged(tmp_path / "parts", kind) == logged(tmp_path / "whole", kind)

@@ -27,7 +27,10 @@ STATE, OPTIMIZER = "state.json", "optimizer.safetensors"
 
 @dataclass
 class Position:
-    """Where a training stands: what decides how it goes on, beside the model and the optimiser."""
+    """Where a training stands: what decides how it goes on, beside the model and the optimiser.
+
+    `seconds` were spent on steps; `elapsed` since the beginning, not counting the time between a stop and its resuming.
+    """
 
     step: int = 0
     shapes: tuple[Shape, ...] = ()
@@ -36,6 +39,7 @@ class Position:
     best_step: int = 0
     worse: int = 0
     seconds: float = 0.0
+    elapsed: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """In JSON's types."""

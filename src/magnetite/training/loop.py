@@ -42,6 +42,7 @@ class Trainer:
         self.checkpoints = Checkpoints(folder / FOLDER)
         self._set_up()
         self.position = self.checkpoints.restore(self.model, self.optimizer) if resume else Position()
+        self.began = time.perf_counter() - self.position.elapsed
         self.losses = torch.tensor(self.position.losses, dtype=torch.float64, device=fabric.device)
         self.logged_step: int | None = None
         self.told = ""
@@ -223,6 +224,7 @@ class Trainer:
     def save(self) -> None:
         """Save where the training stands, unless it stands on something that is no number."""
         self.saved = time.perf_counter()
+        self.position.elapsed = self.saved - self.began
         self.position.losses = tuple(self.losses.tolist())
         if not self.fabric.is_global_zero:
             return

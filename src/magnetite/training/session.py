@@ -73,6 +73,7 @@ def train(config: Config, folder: Path, machine: Machine, resume: bool = False) 
 
     record = Record(folder.name, config.run.seed)
     trainer = Trainer(config, folder, fabric, resume)
+    record.started -= trainer.position.elapsed
     trainer.run()
     figures = {split: trainer.evaluate(trainer.evaluation_data(split)) for split in ("valid", "test")}
     result = record.content(_result(trainer, figures))
