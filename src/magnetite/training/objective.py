@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+import torch._inductor.async_compile
 import torch._inductor.config
 from torch import Tensor
 
@@ -43,12 +44,17 @@ class Objective(torch.nn.Module):
 
 
 def set_up_compiler() -> None:
-    """Let what is compiled be compiled often enough, and keep the compiler from what it gets wrong."""
+    """Let what is compiled be compiled often enough, and keep the compiler from what it gets wrong.
+
+    Its processes start now, so that they are there once data are: they load PyTorch, and until they have, kernels are
+    compiled one by one.
+    """
     torch._dynamo.config.recompile_limit = RECOMPILATIONS
     # Sums over rows and columns in one kernel: wrong shapes in torch 2.11 (issue 178080), and in torch 2.13, too,
     # sometimes values that were never written (issue 193061).
     if hasattr(torch._inductor.config.triton, "mix_order_reduction"):
         torch._inductor.config.triton.mix_order_reduction = False
+    torch._inductor.async_compile.maybe_warm_pool()
 
 
 def compiled(objective: Objective, mode: str) -> Any:
