@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from magnetite.record import Record
 from magnetite.reproduce.cells import (
     SIX_MILLION,
+    TWO_MILLION,
     Cell,
     Changes,
     Request,
@@ -20,7 +20,7 @@ from magnetite.reproduce.cells import (
     provenance,
     train_missing,
 )
-from magnetite.reproduce.playground import COMPARED, cell_name, playground_cells, shorter
+from magnetite.reproduce.playground import COMPARED, KINDS, cell_name, playground_cells, shorter, walk_cells
 from magnetite.reproduce.sorting import message_cells, potential_cells
 from magnetite.training.presets import configuration, merge
 
@@ -42,11 +42,13 @@ class Hypothesis:
 
 def hypotheses() -> list[Hypothesis]:
     """All of them, in the order of the claims."""
+    return [*_of_distances(), *_of_the_appendix(), *_of_walks(), *_of_sorting()]
+
+
+def _of_distances() -> list[Hypothesis]:
     undirected = tuple(cell_name(model, "undirected-distance", "dag") for model in ("magnetic", "laplacian", "svd"))
     directed = tuple(cell_name(model, "directed-distance", "general") for model in COMPARED)
     fewer = tuple(cell_name(shorter(model), "directed-distance", "general") for model in COMPARED)
-    messages = ("sorting-gnn-directed-3", "sorting-gnn-walks")
-    potentials = tuple(f"sorting-magnetic-q{q:g}" for q in (0.01, 0.05, 0.25, 0.5))
     return [
         Hypothesis(
             "1",
@@ -73,6 +75,54 @@ def hypotheses() -> list[Hypothesis]:
             tuple(map(_second, fewer)),
             directed + fewer,
         ),
+    ]
+
+
+def _of_the_appendix() -> list[Hypothesis]:
+    judged = (("gnn", "dag"), ("gnn", "general"), ("magnetic-signnet", "general"))
+    ahead = tuple(cell_name(model, "directed-distance", kind) for model, kind in judged)
+    magnetic = [(model, kind) for kind in KINDS for model in (shorter("magnetic"), "magnetic")]
+    return [
+        Hypothesis(
+            "4",
+            "directed distances: two million graphs are too few for magnetic, more help it more than GNN and SignNet",
+            tuple(map(_longer, ahead)),
+            tuple(cell_name(model, "directed-distance", kind) for model, kind in magnetic) + ahead,
+        )
+    ]
+
+
+def _of_walks() -> list[Hypothesis]:
+    kinds = ("reverse", "pagerank")
+    pairs = [
+        f"walks-{target}-{kind}-{count}"
+        for target in ("reachability", "directed-distance", "undirected-distance")
+        for count in (1, 2, 3)
+        for kind in kinds
+    ]
+    more = {"reachability": shorter("walks"), "directed-distance": shorter("walks"), "undirected-distance": "walks"}
+    return [
+        Hypothesis(
+            "5",
+            "PageRank: it tells what lies beyond the steps, so one or two of them gain more from it than three",
+            (),
+            tuple(pairs),
+            ("f1", "rmse"),
+        ),
+        Hypothesis(
+            "5",
+            "PageRank: three steps gain from it after more graphs",
+            tuple(_longer(f"walks-{target}-reverse-3", TWO_MILLION) for target in more),
+            tuple(cell_name(model, target, "general") for target, model in more.items()),
+            ("f1", "rmse"),
+        ),
+    ]
+
+
+def _of_sorting() -> list[Hypothesis]:
+    messages = ("sorting-gnn-directed-3", "sorting-gnn-walks")
+    potentials = tuple(f"sorting-magnetic-q{q:g}" for q in (0.01, 0.05, 0.25, 0.5))
+    return [
         Hypothesis(
             "7",
             "GNNs: whether walks hurt at length 16 depends on seed and length of the training",
@@ -92,7 +142,7 @@ def hypotheses() -> list[Hypothesis]:
 
 def _changed(name: str, what: str, changes: Changes) -> Cell:
     """A cell of another figure with some changes, named after it."""
-    cells = (*playground_cells(), *message_cells(), *potential_cells())
+    cells = (*playground_cells(), *walk_cells(), *message_cells(), *potential_cells())
     cell = next(cell for cell in cells if cell.name == name)
     return replace(cell, name=f"{name}-{what}", changes=merge(cell.changes, changes))
 
@@ -101,8 +151,8 @@ def _second(name: str) -> Cell:
     return _changed(name, "second", {"run": {"seed": 1}})
 
 
-def _longer(name: str) -> Cell:
-    return replace(_changed(name, "longer", {}), share=SIX_MILLION)
+def _longer(name: str, share: float = SIX_MILLION) -> Cell:
+    return replace(_changed(name, "longer", {}), share=share)
 
 
 def _hurried(name: str) -> Cell:
@@ -113,8 +163,7 @@ def reproduce(request: Request) -> None:
     """Train what is missing; the figures of each hypothesis beside those that they are compared with."""
     record, found = Record("hypotheses", request.seed), hypotheses()
     results = train_missing([cell for one in found for cell in one.cells], request)
-    table = Table("claim", "what might explain it", title="Hypotheses", show_lines=True)
-    table.add_column("our figures", overflow="fold")
+    console = Console(soft_wrap=True, highlight=False)
     rows, known = [], {}
     for one in found:
         names = [*one.beside, *(cell.name for cell in one.cells)]
@@ -122,10 +171,10 @@ def reproduce(request: Request) -> None:
         known |= {name: content for name, content in contents.items() if content is not None}
         lines = {name: _line(content, one.measures) for name, content in contents.items()}
         lines |= _distances(request.out, one.distances)
-        table.add_row(one.claim, one.text, "\n".join(f"{name}: {_told(line)}" for name, line in lines.items()))
+        console.print(f"[bold]Claim {one.claim}, {one.text}[/bold]")
+        for name, line in lines.items():
+            console.print(f"  {name}: {_told(line)}")
         rows.append({"claim": one.claim, "hypothesis": one.text, "measured": lines})
-    console = Console(soft_wrap=True)
-    console.print(table)
     console.print(f"figures: {record.write(request.out, {'hypotheses': rows, 'cells': provenance(known)})}")
 
 
@@ -134,7 +183,8 @@ def _line(content: Mapping[str, Any] | None, measures: tuple[str, ...]) -> dict[
     if content is None:
         return {}
     figures = figures_of(content)
-    return {"graphs seen": content["result"]["graphs_seen"], **{name: round(figures[name], 4) for name in measures}}
+    measured = {name: round(figures[name], 4) for name in measures if name in figures}
+    return {"graphs seen": content["result"]["graphs_seen"], **measured}
 
 
 def _told(line: Mapping[str, Any]) -> str:
