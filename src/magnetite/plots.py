@@ -62,10 +62,12 @@ def check_figure(path: Path) -> None:
 
 
 def save_figure(figure: "Figure", path: str | Path) -> None:
-    """Write a figure in the format of the file's ending, in one step."""
+    """Write a figure in the format of the file's ending, in one step; the same figure is the same file every time."""
+    import matplotlib
+
     path = Path(path)
     check_figure(path)
-    with replacing(path) as part:
+    with replacing(path) as part, matplotlib.rc_context({"svg.hashsalt": "magnetite"}):
         figure.savefig(part, dpi=150, bbox_inches="tight", metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
