@@ -75,7 +75,8 @@ def train(config: Config, folder: Path, machine: Machine, resume: bool = False) 
     trainer = Trainer(config, folder, fabric, resume)
     record.started -= trainer.position.elapsed
     trainer.run()
-    figures = {split: trainer.evaluate(trainer.evaluation_data(split)) for split in ("valid", "test")}
+    splits = {"valid": trainer.valid, "test": trainer.evaluation_data("test")}
+    figures = {split: trainer.evaluate(data) for split, data in splits.items()}
     result = record.content(_result(trainer, figures))
     if fabric.is_global_zero:
         write_json(folder / RESULT, result)
