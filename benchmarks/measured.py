@@ -1,0 +1,20 @@
+"""What was measured, and a row of the README's table."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+
+Row = tuple[str, str, str, str]
+"""What, against what, the figure, the command."""
+
+
+def content(name: str) -> dict[str, Any]:
+    """What one command wrote: the result, and how it was obtained."""
+    return json.loads((ROOT / "results" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def result(name: str) -> dict[str, Any]:
+    """The measured result of one command."""
+    return content(name)["result"]
