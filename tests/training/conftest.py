@@ -1,5 +1,6 @@
 """Trainings of seconds, in this process."""
 
+import json
 import logging
 import warnings
 from pathlib import Path
@@ -23,6 +24,23 @@ TINY = {
 def tiny(encoding: str = "magnetic", *overrides: str) -> Config:
     changes = {**TINY, "encoding": {"k": 4} if hasattr(ENCODINGS[encoding], "k") else {}}
     return configuration("sorting", encoding, "quick", changes, overrides)
+
+
+def logged(folder: Path, kind: str) -> list[dict]:
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    return [
+        {name: value for name, value in line.items() if name != "graphs_per_second"}
+        for line in lines
+        if line["kind"] == kind
+    ]
+
+
+def parameters(folder: Path) -> dict[str, bytes]:
+    """What the checkpoints of a run hold, byte for byte; only the time that it took may differ."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted((folder / "checkpoints").rglob("*.safetensors"))
+    }
 
 
 @pytest.fixture

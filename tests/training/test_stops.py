@@ -1,0 +1,123 @@
+"""Trainings that are stopped, that fail, or whose files are damaged: nothing is lost, and nothing is guessed."""
+
+import math
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from magnetite.cli import app
+from magnetite.storage import DamagedFile
+from magnetite.training import session
+from magnetite.training.interruptions import Interrupted
+from magnetite.training.loop import Trainer
+from tests.training.conftest import logged, parameters, tiny
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.mark.parametrize("mode", ["resident", "fresh"])
+def test_a_stopped_training_goes_on_to_the_same_result(trainer, tmp_path, mode, monkeypatch):
+    config = tiny("magnetic", f"data.mode={mode}", "data.pool=40")
+    whole = trainer(config, tmp_path / "whole")
+    whole.run()
+
+    def stop_at_five(self, block, step, original=Trainer.step):
+        original(self, block, step)
+        if self.position.step == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Trainer, "step", stop_at_five)
+    with pytest.raises(Interrupted):
+        trainer(config, tmp_path / "parts").run()
+    monkeypatch.undo()
+    second = trainer(config, tmp_path / "parts", resume=True)
+    first = second.position.elapsed
+    second.run()
+    assert 0 < first < second.position.elapsed
+    assert parameters(tmp_path / "parts") == parameters(tmp_path / "whole")
+    for kind in ("train", "valid"):
+        assert logged(tmp_path / "parts", kind) == logged(tmp_path / "whole", kind)
+
+
+def test_a_training_that_was_stopped_before_its_first_checkpoint_begins_again(trainer, tmp_path):
+    config = tiny("none", "optim.epochs=0.34")
+    trainer(config, tmp_path / "whole").run()
+    trainer(config, tmp_path / "parts", resume=True).run()
+    assert parameters(tmp_path / "parts") == parameters(tmp_path / "whole")
+
+
+def test_a_run_goes_on_by_its_own_settings(tmp_path, monkeypatch):
+    config = tiny("none", "optim.epochs=0.34")
+    session.write_json(tmp_path / session.CONFIG, config.to_dict())
+    asked = []
+    monkeypatch.setattr(session, "train", lambda *given: asked.append(given))
+    outcome = CliRunner().invoke(app, ["train", "sorting", "--out", str(tmp_path), "--resume", "--device", "cpu"])
+    assert outcome.exit_code == 0, outcome.output
+    (found, folder, _, resume), *others = asked
+    assert (found.hash, folder, resume, others) == (config.hash, tmp_path, True, [])
+    arguments = ["train", "sorting", "--preset", "quick", "--out", str(tmp_path), "--resume", "--device", "cpu"]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert asked[1][0].hash != config.hash  # a setting that was typed counts, even if it is the default
+    with pytest.raises(ValueError, match="is of sorting, not of playground"):
+        session.settings_of(tmp_path, "playground", "none")
+
+
+def test_a_loss_that_is_no_number_keeps_the_last_good_state(trainer, tmp_path, monkeypatch):
+    config = tiny()
+    run = trainer(config, tmp_path)
+    loss = type(config.task).loss
+    monkeypatch.setattr(
+        type(config.task), "loss", lambda *args: loss(*args) * (math.nan if run.position.step >= 5 else 1.0)
+    )
+    with pytest.raises(FloatingPointError, match=r"loss became nan before step 6.*lower optim.lr.*last good state"):
+        run.run()
+    monkeypatch.undo()
+    good = trainer(config, tmp_path, resume=True)
+    assert good.position.step == 4
+    assert all(bool(parameter.isfinite().all()) for parameter in good.model.parameters())
+
+
+def test_a_full_disk_keeps_the_last_good_state(trainer, tmp_path, monkeypatch):
+    from magnetite.training import checkpoints
+
+    def full(path, *_):
+        Path(path).write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    original = checkpoints.write_tensors
+    monkeypatch.setattr(
+        checkpoints, "write_tensors", lambda path, *rest: (full if run.position.step > 2 else original)(path, *rest)
+    )
+    run = trainer(tiny(), tmp_path)
+    with pytest.raises(OSError, match=r"could not be written .*No space left.*the one before it is whole.*--resume"):
+        run.run()
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["last-00000002"]
+    monkeypatch.undo()
+    assert trainer(tiny(), tmp_path, resume=True).position.step == 2
+
+
+@pytest.mark.parametrize(
+    ("file", "damage", "message"),
+    [
+        ("model.safetensors", lambda path: path.write_bytes(path.read_bytes()[:-5]), "not a whole safetensors file"),
+        ("optimizer.safetensors", lambda path: path.write_bytes(b"x" * 200), "not a whole safetensors file"),
+        ("model.json", lambda path: path.write_text("{"), "no description of a model"),
+        ("state.json", lambda path: path.write_text('{"version": "0"}'), "was written by magnetite 0"),
+        ("state.json", lambda path: path.unlink(), "no position of a training"),
+        ("optimizer.safetensors", lambda path: path.unlink(), "does not exist"),
+    ],
+)
+def test_a_damaged_checkpoint_is_named(trainer, tmp_path, file, damage, message):
+    trainer(tiny("none", "optim.epochs=0.17"), tmp_path).run()
+    damage(tmp_path / "checkpoints" / "last-00000001" / file)
+    with pytest.raises((ValueError, OSError), match=message):
+        trainer(tiny("none", "optim.epochs=0.17"), tmp_path, resume=True)
+
+
+def test_a_foreign_checkpoint_is_refused(trainer, tmp_path):
+    trainer(tiny("none", "optim.epochs=0.17"), tmp_path).run()
+    with pytest.raises(DamagedFile, match="another model than the configuration describes"):
+        trainer(tiny("magnetic", "optim.epochs=0.17"), tmp_path, resume=True)
