@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from magnetite.storage import write_json
+from magnetite.storage import DamagedFile, read_json, write_json
 from magnetite.version import __version__
 
 
@@ -45,6 +45,15 @@ class Record:
         path = folder / f"{self.name}.json"
         write_json(path, self.content(result))
         return path
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """A result with its provenance, as `Record` wrote it."""
+    advice = "remove it, and it is measured again"
+    content = read_json(path, "result", advice)
+    if "result" not in content:
+        raise DamagedFile(f"{path} is no result (it has no 'result'): {advice}")
+    return content
 
 
 def commit() -> str:

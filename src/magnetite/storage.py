@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -63,6 +64,25 @@ def write_json(path: str | Path, content: object) -> None:
     """Write `content` as indented JSON in one step."""
     with replacing(path) as part:
         part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: str | Path, what: str, advice: str) -> dict[str, Any]:
+    """The table in a JSON file; a file that holds none is named, as not being `what`, with what to do.
+
+    >>> path = Path(tempfile.mkdtemp()) / "note.json"
+    >>> write_json(path, {"whole": True})
+    >>> read_json(path, "note", "write it again")
+    {'whole': True}
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{path} does not exist: {advice}") from error
+    except ValueError as error:  # of JSON, or of UTF-8
+        raise DamagedFile(f"{path} is no {what} ({error}): {advice}") from error
+    if not isinstance(content, dict):
+        raise DamagedFile(f"{path} is no {what} (it holds no table): {advice}")
+    return content
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:

@@ -106,8 +106,13 @@ def test_a_full_disk_keeps_the_last_good_state(trainer, tmp_path, monkeypatch):
         ("optimizer.safetensors", lambda path: path.write_bytes(b"x" * 200), "not a whole safetensors file"),
         ("model.json", lambda path: path.write_text("{"), "no description of a model"),
         ("state.json", lambda path: path.write_text('{"version": "0"}'), "was written by magnetite 0"),
-        ("state.json", lambda path: path.unlink(), "no position of a training"),
-        ("optimizer.safetensors", lambda path: path.unlink(), "does not exist"),
+        ("state.json", lambda path: path.unlink(), r"cannot go on \(.*state.json does not exist\): train again"),
+        ("state.json", lambda path: path.write_text(path.read_text().replace('"step": 1', '"step": "1"')), "numbers"),
+        ("state.json", lambda path: path.write_bytes(b"\xff"), r"state.json is no position of a training \(.*utf-8"),
+        ("state.json", lambda path: path.write_text("[]"), "holds no table"),
+        ("model.json", lambda path: path.unlink(), r"cannot go on \(.*model.json does not exist\): train again"),
+        ("model.safetensors", lambda path: path.unlink(), r"cannot go on \(.*does not exist.*\): train again"),
+        ("optimizer.safetensors", lambda path: path.unlink(), r"cannot go on \(.*does not exist.*\): train again"),
     ],
 )
 def test_a_damaged_checkpoint_is_named(trainer, tmp_path, file, damage, message):

@@ -1,13 +1,12 @@
 """A model as a folder: `model.json` says how it is made, `model.safetensors` holds its parameters."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from magnetite.nn.module import Module, describe, rebuild
-from magnetite.storage import DamagedFile, read_tensors, write_json, write_tensors
+from magnetite.storage import DamagedFile, read_json, read_tensors, write_json, write_tensors
 from magnetite.version import __version__
 
 FORMAT = 2
@@ -41,9 +40,9 @@ def _description(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist: give the folder of a saved model (of a run, to training.load)")
     try:
-        description = json.loads(path.read_text(encoding="utf-8"))
+        description = read_json(path, "description of a model", "save the model again")
         found = description["format"], description["version"]
-    except (ValueError, KeyError, TypeError) as error:
+    except KeyError as error:
         raise DamagedFile(f"{path} is no description of a model ({error!r}): save the model again") from error
     if found[0] != FORMAT:
         raise ValueError(

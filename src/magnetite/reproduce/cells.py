@@ -1,6 +1,5 @@
 """Figures that need trainings: a list of cells, each a configuration, trained once and kept as one JSON file."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ import torch
 from filelock import FileLock, Timeout
 from rich.console import Console
 
+from magnetite.record import read_record
 from magnetite.storage import write_json
 from magnetite.training import session
 from magnetite.training.config import Config
@@ -162,7 +162,7 @@ def _results(folder: Path, name: str) -> list[dict[str, Any]]:
 
 
 def _read(paths: Iterable[Path]) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(paths)]
+    return [read_record(path) for path in sorted(paths)]
 
 
 def _hash(content: Mapping[str, Any]) -> str | None:

@@ -1,6 +1,5 @@
 """Why some of the paper's claims do not hold here: what might explain it, and the trainings that test it."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from magnetite.record import Record
+from magnetite.record import Record, read_record
 from magnetite.reproduce.cells import (
     SIX_MILLION,
     TWO_MILLION,
@@ -196,6 +195,6 @@ def _distances(folder: Path, kind: str) -> dict[str, dict[str, Any]]:
     path = folder / "distributions.json"
     if not (kind and path.exists()):
         return {}
-    found = json.loads(path.read_text(encoding="utf-8"))["result"]["directed_distances"][kind]
+    found = read_record(path)["result"]["directed_distances"][kind]
     named = {"of pairs differ": "share_that_differs", "rmse of who knows the undirected": "rmse_of_its_best_function"}
     return {f"distances in {kind}s": {name: round(found[key], 4) for name, key in named.items()}}

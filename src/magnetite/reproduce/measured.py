@@ -1,11 +1,11 @@
 """What was measured, as judges of claims read it, and when figures are called equal or apart."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from magnetite.record import read_record
 from magnetite.reproduce.cells import figures_of, longest_trained
 from magnetite.reproduce.playground import MEASURES, cell_name
 
@@ -73,7 +73,7 @@ class Results:
         path = self.folder / f"{name}.json"
         if not path.exists():
             raise NotRun(name)
-        return json.loads(path.read_text(encoding="utf-8"))["result"]
+        return read_record(path)["result"]
 
 
 def ahead(target: str, first: float, second: float) -> bool:

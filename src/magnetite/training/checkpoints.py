@@ -1,6 +1,5 @@
 """Checkpoints of a training: folders that appear whole or not at all, in safetensors and JSON, no pickle."""
 
-import json
 import re
 import shutil
 import tempfile
@@ -15,7 +14,7 @@ from safetensors import SafetensorError
 
 from magnetite.batching import Shape
 from magnetite.nn import GraphModel, checkpoint
-from magnetite.storage import DamagedFile, read_tensors, write_json, write_tensors
+from magnetite.storage import DamagedFile, read_json, read_tensors, write_json, write_tensors
 from magnetite.version import __version__
 
 FOLDER = "checkpoints"
@@ -48,13 +47,12 @@ class Position:
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> "Position":
         """From JSON's types."""
-        return cls(
-            **{
-                **table,
-                "shapes": tuple(Shape(**shape) for shape in table["shapes"]),
-                "losses": tuple(table["losses"]),
-            }
-        )
+        shapes, losses = tuple(Shape(**shape) for shape in table["shapes"]), tuple(table["losses"])
+        position = cls(**{**table, "shapes": shapes, "losses": losses})
+        numbers = (position.step, *losses, position.best_step, position.worse, position.seconds, position.elapsed)
+        if not all(isinstance(number, int | float) for number in numbers):
+            raise TypeError(f"{numbers} are not all numbers")
+        return position
 
 
 class Checkpoints:
@@ -95,9 +93,10 @@ class Checkpoints:
             _load_model(folder, model)
             _load_optimizer(folder / OPTIMIZER, optimizer)
             return _load_position(folder / STATE)
-        except DamagedFile as error:
+        except (DamagedFile, FileNotFoundError) as error:
+            reason = str(error).rpartition(": ")[0]  # without the advice, which is for files that stand alone
             raise DamagedFile(
-                f"the run cannot go on: {error}. Train again with another --out; `magnetite evaluate` takes what was "
+                f"the run cannot go on ({reason}): train again with another --out; `magnetite evaluate` takes what was "
                 "the best model so far"
             ) from error
 
@@ -178,12 +177,12 @@ def _load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
 
 
 def _load_position(path: Path) -> Position:
+    content = read_json(path, "position of a training", "remove this checkpoint")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
         if content["version"] != __version__:
             raise ValueError(
                 f"{path} was written by magnetite {content['version']}, this is {__version__}: go on with that version"
             )
         return Position.from_dict(content["position"])
-    except (OSError, json.JSONDecodeError, KeyError, TypeError) as error:
+    except (KeyError, TypeError) as error:
         raise DamagedFile(f"{path} is no position of a training ({error!r}): remove this checkpoint") from error

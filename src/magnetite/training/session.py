@@ -15,7 +15,7 @@ from rich.table import Table
 
 from magnetite.nn import GraphModel
 from magnetite.record import Record
-from magnetite.storage import DamagedFile, check_writable, write_json
+from magnetite.storage import DamagedFile, check_writable, read_json, write_json
 from magnetite.tasks import Playground
 from magnetite.training.checkpoints import FOLDER, Checkpoints
 from magnetite.training.config import Config
@@ -103,8 +103,8 @@ def read_config(folder: Path) -> Config:
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist: give the folder of a run of `magnetite train`")
     try:
-        return Config.from_dict(json.loads(path.read_text(encoding="utf-8")))
-    except (json.JSONDecodeError, TypeError, KeyError, AttributeError) as error:
+        return Config.from_dict(read_json(path, "configuration of a run", "train again"))
+    except (TypeError, KeyError, AttributeError) as error:
         raise DamagedFile(f"{path} is no configuration of a run ({error!r}): train again") from error
 
 
