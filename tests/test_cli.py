@@ -196,7 +196,7 @@ def test_a_full_gpu_is_told_in_one_line(path, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(cli, "write_encoding", full)
     code, _, stderr = call(monkeypatch, capsys, "encode", str(path), "--out", str(tmp_path / "pe.npz"))
     assert code == 2
-    assert stderr.startswith("magnetite: CUDA out of memory: free the GPU")
+    assert stderr.startswith("magnetite: CUDA out of memory. Tried to allocate 5.63 GiB: free the GPU")
     assert stderr.count("\n") == 1
 
 

@@ -171,8 +171,8 @@ def _one_line(error: Exception) -> str | None:
     if isinstance(error, ValueError | OSError | ArithmeticError):
         return " ".join(str(error).split())
     if isinstance(error, torch.OutOfMemoryError):
-        reason = str(error).split(". ")[0]
-        return f"{reason}: free the GPU; in training, take --set data.mode=pooled or a smaller --set data.tokens"
+        reason = ". ".join(str(error).split(". ")[:2])
+        return f"{reason}: free the GPU; a training takes less with --set data.mode=pooled, also when it is resumed"
     if isinstance(error, ModuleNotFoundError) and (extra := EXTRAS.get((error.name or "").split(".")[0])):
         return f"{error.name} is not installed: pip install 'magnetite[{extra}]'"
     return None

@@ -6,7 +6,6 @@ import torch
 import magnetite as mt
 from magnetite.buckets import shapes_for
 from magnetite.tasks import Playground, Sorting, draw
-from magnetite.training import data as data_module
 from magnetite.training.config import Data
 from magnetite.training.data import EvaluationData, TrainingData
 from magnetite.training.pools import Pool, Share, _stored
@@ -58,22 +57,6 @@ def test_pools_on_a_gpu_hold_what_the_walks_round_to():
     found, expected = (Pool.encode(draw(TASK, "train", device), ENCODINGS).parts["pairs"] for device in ("cuda", "cpu"))
     assert found.values.dtype == torch.float16
     torch.testing.assert_close(found.values.cpu(), expected.values.half(), rtol=1e-3, atol=1e-6)
-
-
-@pytest.mark.gpu
-def test_encodings_are_kept_where_the_gpu_has_room(monkeypatch):
-    for free, mode in ((2**40, "resident"), (0, "pooled")):
-        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _, free=free: (free, 2**40))
-        assert TrainingData(TASK, ENCODINGS, Data(), 8, 0, "cuda").mode == mode
-
-
-@pytest.mark.parametrize(("available", "mode"), [("64000000 kB", "resident"), ("1 kB", "pooled"), (None, "resident")])
-def test_encodings_are_kept_where_the_machine_has_room(available, mode, monkeypatch, tmp_path):
-    path = tmp_path / "meminfo"
-    if available is not None:
-        path.write_text(f"MemTotal:       64000000 kB\nMemAvailable:   {available}\nHugePages_Total:       0\n")
-    monkeypatch.setattr(data_module, "MEMORY", path)
-    assert TrainingData(TASK, ENCODINGS, Data(), 8, 0, "cpu").mode == mode
 
 
 def test_any_step_can_be_the_first():

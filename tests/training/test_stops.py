@@ -42,6 +42,19 @@ def test_a_stopped_training_goes_on_to_the_same_result(trainer, tmp_path, mode, 
         assert logged(tmp_path / "parts", kind) == logged(tmp_path / "whole", kind)
 
 
+def test_a_stopped_training_may_hold_its_data_in_another_way(trainer, tmp_path):
+    for mode in ("resident", "pooled", "fresh"):
+        session._claim(tiny("none", f"data.mode={mode}"), tmp_path / mode, resume=False)
+    config = session.settings_of(tmp_path / "resident", "sorting", "none", ["data.mode=pooled", "data.pool=40"])
+    assert (config.data.mode, config.data.pool, config.optim.epochs) == ("pooled", 40, tiny("none").optim.epochs)
+    session._claim(config, tmp_path / "resident", resume=True)
+    for one, other in (("fresh", "pooled"), ("pooled", "fresh")):
+        with pytest.raises(ValueError, match=f"was started with data.mode='{one}'"):
+            session._claim(tiny("none", f"data.mode={other}"), tmp_path / one, resume=True)
+    with pytest.raises(ValueError, match=r"was started with data.pool"):
+        session._claim(tiny("none", "data.mode=fresh", "data.pool=3"), tmp_path / "fresh", resume=True)
+
+
 def test_a_training_that_was_stopped_before_its_first_checkpoint_begins_again(trainer, tmp_path):
     config = tiny("none", "optim.epochs=0.34")
     trainer(config, tmp_path / "whole").run()

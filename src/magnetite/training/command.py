@@ -9,8 +9,8 @@ import typer
 from magnetite.training.encodings import ENCODINGS
 
 TABLE_NAMES = "task, encoding, model, optim, data, run"
-SETTINGS = ("encoding", "preset", "target", "acyclic", "seed", "epochs", "budget", "precision", "settings")
-"""Options that make a configuration; the others say where and how it runs."""
+SETTINGS = ("encoding", "preset", "target", "acyclic", "seed", "epochs", "budget", "precision")
+"""Options that make a configuration; the others change it, or say where and how it runs."""
 
 
 def train(
@@ -27,7 +27,8 @@ def train(
     budget: Annotated[float, typer.Option(help="Share of the training that is done, warm-up included.")] = 1.0,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; under runs/ if left out.")] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on where the run stands; with --out alone, by the run's own settings.")
+        bool,
+        typer.Option("--resume", help="Go on where the run stands; with --out and --set alone, by its settings."),
     ] = False,
     devices: Annotated[int, typer.Option(help="Processes on this machine, one a GPU.")] = 1,
     nodes: Annotated[int, typer.Option(help="Machines.")] = 1,
@@ -54,7 +55,7 @@ def train(
         "run": run,
     }
     if resume and out is not None and not any(map(_typed(context), SETTINGS)):
-        config = session.settings_of(out, task, run["compile"])
+        config = session.settings_of(out, task, run["compile"], settings or ())
     else:
         config = configuration(task, encoding, preset, _given(changes), settings or ())
     if dry_run:

@@ -49,8 +49,8 @@ class Data:
 
     `resident` keeps all encodings, `pooled` encodes `pool` graphs at a time (both give the same batches), `fresh` draws
     every pool anew; `auto` is resident where the encodings fit into `memory` GiB and into three quarters of what a GPU
-    or a third of what the machine has free, else pooled. A batch of more than `tokens` slots for nodes goes through the
-    model in several portions, whose gradients are added up.
+    or a quarter of what the machine has free, else pooled. A batch of more than `tokens` slots for nodes goes through
+    the model in several portions, whose gradients are added up.
     """
 
     mode: str = "auto"

@@ -3,11 +3,9 @@
 The batches of an epoch are a function of seed and epoch alone, whether encodings are kept or computed pool by pool.
 """
 
-import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from jaxtyping import Float
@@ -17,6 +15,7 @@ from magnetite.batching import Batch, Shape
 from magnetite.buckets import Profile, Rows, Sizes, batch_rows, chunk_shapes, epoch_order, evaluation_batches, profile
 from magnetite.tasks import Examples, Task, draw
 from magnetite.training.config import Data
+from magnetite.training.memory import room
 from magnetite.training.pools import Block, Encodings, Pool, Share
 
 FIRST_POOLS = 4
@@ -24,12 +23,6 @@ FIRST_POOLS = 4
 
 SAMPLE = 256
 """Graphs that are encoded to learn how much memory all of them would take."""
-
-FREE_SHARE = {"cuda": 0.75, "cpu": 1 / 3}
-"""Of the memory that a device has free, what encodings may take; a processor holds them twice while it joins them."""
-
-MEMORY = Path("/proc/meminfo")
-"""Where Linux says how much memory there is, in kB."""
 
 EVALUATION_TOKENS, EVALUATION_PAIRS = 65_536, 2**20
 """The most slots and pairs of a batch that is measured: it is not compiled, and larger graphs ask about more."""
@@ -140,7 +133,7 @@ class TrainingData:
     def _fits(self, examples: Examples) -> bool:
         if self.config.mode != "auto":
             return self.config.mode == "resident"
-        return _fits(examples, self.encodings, self.config.memory)
+        return _fits(examples, self.encodings, self.config.memory, self.share.processes)
 
 
 class EvaluationData:
@@ -159,7 +152,7 @@ class EvaluationData:
         self.examples = draw(task, split, device)
         self.weight = float(task.weights(self.examples).sum(dtype=torch.float64))
         self.plan = evaluation_batches(_sizes(self.examples), min(config.tokens, EVALUATION_TOKENS), EVALUATION_PAIRS)
-        fits = _fits(self.examples, encodings, config.memory)
+        fits = _fits(self.examples, encodings, config.memory, self.share.processes)
         self._kept = Pool.encode(self.examples, encodings) if fits else None
 
     def __len__(self) -> int:
@@ -196,26 +189,13 @@ def _sizes(examples: Examples) -> Sizes:
     return Sizes(*(counts.cpu().numpy() for counts in (graphs.sizes, graphs.edge_ptr.diff(), pairs)))
 
 
-def _fits(examples: Examples, encodings: Encodings, memory: float) -> bool:
-    """Whether the encodings of all examples take less than `memory` GiB, judged by some of them.
-
-    The rest of what a device has free is for the model, and for what the encodings take while they are computed.
-    """
+def _fits(examples: Examples, encodings: Encodings, memory: float, processes: int) -> bool:
+    """Whether the encodings of all examples take less than `memory` GiB, and find room; judged by some of them."""
     device = examples.graphs.device
-    limit = min(memory * 2**30, FREE_SHARE[device.type] * _free_memory(device))
+    limit = min(memory * 2**30, room(device, processes))
     ids = torch.linspace(0, len(examples) - 1, min(SAMPLE, len(examples)), device=device).long()
     sample = Pool.encode(examples.select(ids), encodings)
     return sample.bytes / len(ids) * len(examples) <= limit
-
-
-def _free_memory(device: torch.device) -> float:
-    """Bytes that the device has free; without end, where the system does not say."""
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0]
-    if not MEMORY.exists():
-        return math.inf
-    lines = dict(line.split(":") for line in MEMORY.read_text(encoding="utf-8").splitlines())
-    return 1024 * int(lines["MemAvailable"].removesuffix("kB"))
 
 
 def _fresh_count(task: Task) -> int:

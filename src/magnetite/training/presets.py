@@ -37,10 +37,16 @@ def configuration(
         {"task": {"name": task}, "encoding": {"name": encoding}, "model": {"name": "transformer"}},
         preset_tables(task, encoding, preset),
     )
-    tables = merge(tables, changes or {})
-    for override in overrides:
-        tables = merge(tables, parse_override(override))
-    return Config.from_dict(tables)
+    return _overridden(merge(tables, changes or {}), overrides)
+
+
+def changed(config: Config, overrides: Sequence[str]) -> Config:
+    """A configuration with some `table.option=value`.
+
+    >>> changed(configuration("sorting", "magnetic"), ["data.mode=pooled"]).data.mode
+    'pooled'
+    """
+    return _overridden(config.to_dict(), overrides)
 
 
 def preset_tables(task: str, encoding: str, preset: str) -> Tables:
@@ -104,6 +110,12 @@ def parse_override(text: str) -> Tables:
     except tomllib.TOMLDecodeError:
         parsed = value.strip()
     return {table: {option: parsed}}
+
+
+def _overridden(tables: Tables, overrides: Sequence[str]) -> Config:
+    for override in overrides:
+        tables = merge(tables, parse_override(override))
+    return Config.from_dict(tables)
 
 
 def _read(task: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import json
 import logging
 import shutil
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from magnetite.tasks import Playground
 from magnetite.training.checkpoints import FOLDER, Checkpoints
 from magnetite.training.config import Config
 from magnetite.training.models import build_model
+from magnetite.training.presets import changed
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from magnetite.training.loop import Trainer
 
 CONFIG, RESULT = "config.json", "result.json"
-UNWATCHED = ("log_every", "checkpoint_minutes", "compile", "capture")
-"""Options of `run` that a resumed training may change."""
+UNWATCHED = {"run": ("log_every", "checkpoint_minutes", "compile", "capture"), "data": ("mode", "memory", "pool")}
+"""Options that a resumed training may change: its batches stay the same (but see `_watched`)."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ def evaluate(folder: Path, split: str, machine: Machine) -> None:
     from magnetite.training.loop import Trainer
 
     config = read_config(folder)
+    config = replace(config, run=replace(config.run, compile="none"))
     trainer = Trainer(config, folder, machine.fabric(config.run.precision))
     trainer.load_best(trainer.checkpoints.best_step())
     record = Record(f"evaluation-{split}", config.run.seed)
@@ -108,12 +110,13 @@ def read_config(folder: Path) -> Config:
         raise DamagedFile(f"{path} is no configuration of a run ({error!r}): train again") from error
 
 
-def settings_of(folder: Path, task: str, compile_mode: str) -> Config:
-    """The settings of a run of this task, to go on with on this machine."""
+def settings_of(folder: Path, task: str, compile_mode: str, overrides: Sequence[str] = ()) -> Config:
+    """The settings of a run of this task, with those that were typed, to go on with on this machine."""
     config = read_config(folder)
     name = config.to_dict()["task"]["name"]
     if name != task:
         raise ValueError(f"the run in {folder} is of {name}, not of {task}: resume it with `magnetite train {name}`")
+    config = changed(config, overrides)
     return replace(config, run=replace(config.run, compile=compile_mode))
 
 
@@ -204,7 +207,9 @@ def _claim(config: Config, folder: Path, resume: bool) -> None:
         write_json(folder / CONFIG, config.to_dict())
         return
     Checkpoints(folder / FOLDER).clean()
-    found, wanted = (_watched(tables) for tables in (read_config(folder).to_dict(), config.to_dict()))
+    configs = (read_config(folder), config)
+    fresh = any(each.data.mode == "fresh" for each in configs)
+    found, wanted = (_watched(each.to_dict(), fresh) for each in configs)
     for table in wanted:
         for name, value in wanted[table].items():
             if found[table].get(name) != value:
@@ -214,8 +219,13 @@ def _claim(config: Config, folder: Path, resume: bool) -> None:
                 )
 
 
-def _watched(tables: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {**tables, "run": {name: value for name, value in tables["run"].items() if name not in UNWATCHED}}
+def _watched(tables: dict[str, dict[str, Any]], fresh: bool) -> dict[str, dict[str, Any]]:
+    """The options that must stay; where data are drawn anew without end, how they are drawn, too."""
+    free = {"run": UNWATCHED["run"]} if fresh else UNWATCHED
+    return {
+        table: {name: value for name, value in options.items() if name not in free.get(table, ())}
+        for table, options in tables.items()
+    }
 
 
 def _parameters(model: GraphModel) -> Table:
