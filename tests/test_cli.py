@@ -130,6 +130,7 @@ BAD = {
     "evaluate nothing": (["evaluate", "nowhere"], "config.json does not exist"),
     "evaluate an unknown split": (["evaluate", "nowhere", "--split", "rest"], "rest"),
     "cells that do not exist": (["reproduce", "figure-sorting", "--only", "x"], "fits no cell"),
+    "cells of claims": (["reproduce", "claims", "--only", "x"], "leave it out"),
     "one colon": (["graph", "two.py:f", "--out", "g.svg"], "two colons"),
     "no such function": (["graph", "two.py::h", "--out", "g.svg"], "choose one of f, C.g"),
     "several functions": (["graph", "two.py", "--out", "g.svg"], "several functions (f, C.g)"),
@@ -198,6 +199,22 @@ def test_a_full_gpu_is_told_in_one_line(path, monkeypatch, tmp_path, capsys):
     assert code == 2
     assert stderr.startswith("magnetite: CUDA out of memory. Tried to allocate 5.63 GiB: free the GPU")
     assert stderr.count("\n") == 1
+
+
+def test_nothing_to_do_shows_the_help_alone(monkeypatch, capsys):
+    code, stdout, stderr = call(monkeypatch, capsys)
+    assert code == 2
+    assert "Usage: magnetite" in stdout + stderr
+    assert "magnetite:" not in stderr
+
+
+def test_who_stops_it_is_told_so(path, monkeypatch, tmp_path, capsys):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "write_encoding", stop)
+    code, _, stderr = call(monkeypatch, capsys, "encode", str(path), "--out", str(tmp_path / "pe.npz"))
+    assert (code, stderr) == (130, "magnetite: stopped\n")
 
 
 def test_a_mistake_of_ours_keeps_its_traceback(path, monkeypatch, tmp_path):

@@ -149,25 +149,36 @@ def bench(
         BENCHES[name](out, seed)
 
 
+STOPPED = 130
+"""What typer makes of Ctrl-C."""
+
+
 def main() -> None:
     """Run the command line: an error is one line on standard error and exit code 2."""
     command = typer.main.get_command(app)
     try:
-        sys.exit(command.main(prog_name="magnetite", standalone_mode=False) or 0)
-    except KeyboardInterrupt:
-        sys.exit(130)
+        code = command.main(prog_name="magnetite", standalone_mode=False) or 0
+        if code == STOPPED:
+            _tell("stopped")
+        sys.exit(code)
     except Exception as error:
         line = _one_line(error)
         if line is None:
             raise
-        Console(stderr=True, soft_wrap=True, markup=False, highlight=False).print(f"magnetite: {line}")
+        _tell(line)
         sys.exit(2)
+
+
+def _tell(line: str) -> None:
+    if line:
+        Console(stderr=True, soft_wrap=True, markup=False, highlight=False).print(f"magnetite: {line}")
 
 
 def _one_line(error: Exception) -> str | None:
     """What to tell the user; None for what is our own mistake and deserves a traceback."""
     if hasattr(error, "format_message"):  # click's errors of usage
-        return f"{error.format_message()} See --help."  # type: ignore[attr-defined]
+        message = error.format_message()  # type: ignore[attr-defined]
+        return f"{message} See --help." if message else ""  # the help was printed instead
     if isinstance(error, ValueError | OSError | ArithmeticError):
         return " ".join(str(error).split())
     if isinstance(error, torch.OutOfMemoryError):

@@ -1,4 +1,4 @@
-"""Small parts: sums of slopes stay whole where states are in half precision."""
+"""Small parts: norms add up in single precision, whatever comes in, and in both of their forms."""
 
 import pytest
 import torch
@@ -12,6 +12,15 @@ def test_slopes_of_a_norm_are_summed_in_single_precision():
     with torch.autocast("cpu", torch.bfloat16):
         norm(states).sum().backward()
     assert norm.bias.grad.tolist() == [10_000.0] * 4
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("width", "written_out"), [(16, False), (17, True)])
+def test_a_gpu_takes_the_faster_form(width, written_out, monkeypatch):
+    used = []
+    monkeypatch.setattr(Norm, "by_moments", lambda self, rows: used.append(self) or rows)
+    Norm(width).cuda()(torch.ones(2, width, device="cuda"))
+    assert bool(used) == written_out
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

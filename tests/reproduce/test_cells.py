@@ -103,7 +103,10 @@ def test_a_figure_of_what_is_there(tmp_path, figure, made, capsys):
     for cell in every:
         keep(cell, request, 0.5)
     TRAINED[figure](request)
-    assert "0.5000" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "0.5000" in printed
+    if figure == "figure-playground":  # on a terminal of 80 columns, nothing is cut
+        assert all(printed.count(f" {name} ") == len(playground.KINDS) for name in ("walks", "magnetic-signnet"))
     assert (tmp_path / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / f"{figure}.svg").exists()
     assert len(json.loads((tmp_path / f"{figure}.json").read_text())["result"]["cells"]) == len(every)
@@ -125,16 +128,33 @@ def test_hypotheses_stand_beside_what_they_explain(tmp_path, capsys):
     for cell in (cell for one in found for cell in one.cells):
         keep(cell, request, 0.5)
     for name in {name for one in found for name in one.beside[1:]}:
-        keep(known[name], request, 0.25)
+        keep(known[name], request, 0.1234)
     TRAINED["hypotheses"](request)
     printed = capsys.readouterr().out
-    assert "0.25" in printed
-    assert "not run" in printed
+    assert "rmse 0.1234" in printed
+    assert "f1 0.1234" in printed
+    assert "walks-reachability-reverse-1: not run: magnetite reproduce figure-walks" in printed
     result = json.loads((tmp_path / "hypotheses.json").read_text())["result"]
     assert [len(row["measured"]) for row in result["hypotheses"]] == [len(one.cells + one.beside) for one in found]
     assert set(result["cells"]) == {
         name for row in result["hypotheses"] for name, line in row["measured"].items() if line
     }
+
+
+def test_hypotheses_change_what_they_say(tmp_path):
+    request = Request(tmp_path)
+    configs = {cell.name: cell.config(request).optim for one in hypotheses.hypotheses() for cell in one.cells}
+    potential = sorting.potential_cells()[0].config(request).optim
+    whole = sorting.encoding_cells()[0].config(request).optim
+    assert potential.warmup * potential.budget == whole.warmup * whole.budget
+    assert configs["sorting-magnetic-q0.25-hurried"].warmup == whole.warmup
+    assert configs["sorting-magnetic-q0.25-hurried"].budget == potential.budget
+    budgets = {
+        "playground-undirected-distance-dag-svd-longer": 1 / 2,
+        "playground-directed-distance-dag-gnn-longer": 1,
+        "walks-reachability-reverse-3-longer": 1 / 6,
+    }
+    assert {name: configs[name].budget for name in budgets} == budgets
 
 
 @pytest.mark.slow

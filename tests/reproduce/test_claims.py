@@ -8,6 +8,7 @@ import pytest
 
 from magnetite.reproduce import claims, playground, sorting
 from magnetite.reproduce.cells import Cell, Request
+from magnetite.storage import DamagedFile
 from tests.reproduce.test_cells import keep
 
 Value = Callable[[Cell], float]
@@ -47,6 +48,15 @@ def but(name: str, value: float, claimed: Value = as_claimed) -> Value:
 def test_nothing_is_judged_that_was_not_measured(tmp_path, capsys):
     assert set(verdicts(tmp_path).values()) == {"not run"}
     capsys.readouterr()
+
+
+@pytest.mark.parametrize(("text", "reason"), [('{"result": {"confi', "Unterminated"), ("{}", "no 'result'")])
+def test_a_damaged_result_is_named(tmp_path, text, reason):
+    cell, request = sorting.encoding_cells()[0], Request(tmp_path)
+    keep(cell, request, 0.5)
+    cell.path(request).write_text(text)
+    with pytest.raises(DamagedFile, match=f"{cell.path(request).name} is no result .*{reason}.*: remove it"):
+        claims.reproduce(request)
 
 
 @pytest.mark.parametrize(

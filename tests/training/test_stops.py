@@ -1,5 +1,6 @@
 """Trainings that are stopped, that fail, or whose files are damaged: nothing is lost, and nothing is guessed."""
 
+import json
 import math
 import os
 import signal
@@ -53,6 +54,18 @@ def test_a_stopped_training_may_hold_its_data_in_another_way(trainer, tmp_path):
             session._claim(tiny("none", f"data.mode={other}"), tmp_path / one, resume=True)
     with pytest.raises(ValueError, match=r"was started with data.pool"):
         session._claim(tiny("none", "data.mode=fresh", "data.pool=3"), tmp_path / "fresh", resume=True)
+
+
+def test_the_time_of_a_run_is_that_of_all_its_parts(tmp_path, capsys):
+    config = tiny("none", "optim.epochs=0.17")
+    session.train(config, tmp_path / "run", session.Machine())
+    state = tmp_path / "run" / "checkpoints" / "last-00000001" / "state.json"
+    content = json.loads(state.read_text())
+    content["position"]["elapsed"] += 1000
+    state.write_text(json.dumps(content))
+    result = session.train(config, tmp_path / "run", session.Machine(), resume=True)
+    assert 1000 < result["seconds"] < 2000
+    assert "drawing and encoding" in capsys.readouterr().err
 
 
 def test_a_training_that_was_stopped_before_its_first_checkpoint_begins_again(trainer, tmp_path):

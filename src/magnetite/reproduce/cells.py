@@ -15,7 +15,7 @@ from magnetite.training import session
 from magnetite.training.config import Config
 from magnetite.training.presets import configuration
 
-SIX_MILLION, FOUR_MILLION, TWO_MILLION, HALF_MILLION = 1 / 2, 1 / 3, 1 / 6, 1 / 24
+WHOLE, SIX_MILLION, FOUR_MILLION, TWO_MILLION, HALF_MILLION = 1.0, 1 / 2, 1 / 3, 1 / 6, 1 / 24
 """The shares of the paper's 12 million training graphs that its side studies get here."""
 
 Changes = Mapping[str, Mapping[str, Any]]
@@ -47,7 +47,7 @@ class Cell:
     encoding: str
     changes: Changes
     preset: str = "paper"
-    share: float = 1.0
+    share: float = WHOLE
 
     def config(self, request: Request) -> Config:
         """The configuration, with the budget and seed that were asked for."""

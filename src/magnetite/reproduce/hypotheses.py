@@ -11,6 +11,7 @@ from magnetite.record import Record, read_record
 from magnetite.reproduce.cells import (
     SIX_MILLION,
     TWO_MILLION,
+    WHOLE,
     Cell,
     Changes,
     Request,
@@ -22,6 +23,14 @@ from magnetite.reproduce.cells import (
 from magnetite.reproduce.playground import COMPARED, KINDS, cell_name, playground_cells, shorter, walk_cells
 from magnetite.reproduce.sorting import message_cells, potential_cells
 from magnetite.training.presets import configuration, merge
+
+FIGURES = {
+    "playground-": "figure-playground",
+    "walks-": "figure-walks",
+    "sorting-gnn-": "figure-gnn",
+    "sorting-magnetic-": "figure-q-sweep",
+}
+"""By the beginning of a cell's name, the figure that it belongs to."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,7 @@ def _of_the_appendix() -> list[Hypothesis]:
         Hypothesis(
             "4",
             "directed distances: two million graphs are too few for magnetic, more help it more than GNN and SignNet",
-            tuple(map(_longer, ahead)),
+            tuple(_longer(name, WHOLE) for name in ahead),
             tuple(cell_name(model, "directed-distance", kind) for model, kind in magnetic) + ahead,
         )
     ]
@@ -141,9 +150,13 @@ def _of_sorting() -> list[Hypothesis]:
 
 def _changed(name: str, what: str, changes: Changes) -> Cell:
     """A cell of another figure with some changes, named after it."""
-    cells = (*playground_cells(), *walk_cells(), *message_cells(), *potential_cells())
-    cell = next(cell for cell in cells if cell.name == name)
+    cell = next(cell for cell in _explained() if cell.name == name)
     return replace(cell, name=f"{name}-{what}", changes=merge(cell.changes, changes))
+
+
+def _explained() -> tuple[Cell, ...]:
+    """The cells of the figures."""
+    return (*playground_cells(), *walk_cells(), *message_cells(), *potential_cells())
 
 
 def _second(name: str) -> Cell:
@@ -170,9 +183,9 @@ def reproduce(request: Request) -> None:
         known |= {name: content for name, content in contents.items() if content is not None}
         lines = {name: _line(content, one.measures) for name, content in contents.items()}
         lines |= _distances(request.out, one.distances)
-        console.print(f"[bold]Claim {one.claim}, {one.text}[/bold]")
+        console.print(f"[bold]Claim {one.claim}: {one.text}[/bold]")
         for name, line in lines.items():
-            console.print(f"  {name}: {_told(line)}")
+            console.print(f"  {name}: {_told(line) or f'not run: magnetite reproduce {_figure_of(name)}'}")
         rows.append({"claim": one.claim, "hypothesis": one.text, "measured": lines})
     console.print(f"figures: {record.write(request.out, {'hypotheses': rows, 'cells': provenance(known)})}")
 
@@ -187,7 +200,14 @@ def _line(content: Mapping[str, Any] | None, measures: tuple[str, ...]) -> dict[
 
 
 def _told(line: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value:,}" for name, value in line.items()) or "not run"
+    return ", ".join(f"{name} {value:,}" for name, value in line.items())
+
+
+def _figure_of(name: str) -> str:
+    """What trains a cell."""
+    if any(cell.name == name for cell in _explained()):
+        return next(figure for beginning, figure in FIGURES.items() if name.startswith(beginning))
+    return "hypotheses"
 
 
 def _distances(folder: Path, kind: str) -> dict[str, dict[str, Any]]:

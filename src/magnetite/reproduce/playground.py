@@ -9,6 +9,7 @@ from magnetite.record import Record
 from magnetite.reproduce.cells import (
     HALF_MILLION,
     TWO_MILLION,
+    WHOLE,
     Cell,
     Request,
     caption,
@@ -69,7 +70,7 @@ def shorter(model: str) -> str:
 
 def playground_cells() -> list[Cell]:
     """All cells, the longest trainings first."""
-    full = [(name, *what, target, 1.0) for target in FULL for name, what in MAIN.items()]
+    full = [(name, *what, target, WHOLE) for target in FULL for name, what in MAIN.items()]
     short = [(name, *what, target, TWO_MILLION) for target in TARGETS for name, what in _short(target).items()]
     return [
         Cell(
@@ -155,7 +156,7 @@ def finish(
     results: Mapping[str, Any],
     request: Request,
 ) -> None:
-    """Print the table, as wide as terminals are at once, draw one panel a column, write the JSON."""
+    """Print tables of four columns, which fit a terminal, draw one panel a column, write the JSON."""
     for first in range(0, len(columns), len(TARGETS)):
         part = slice(first, first + len(TARGETS))
         values = {row: values[part] for row, values in rows.items()}

@@ -37,14 +37,18 @@ def encoding_cells() -> list[Cell]:
 def potential_cells() -> list[Cell]:
     """Magnetic encodings over the relative potential; the warm-up stays as long as in the whole training.
 
-    With a third of it the rate is high before the first directions are found, and nothing is learned until it has
-    fallen again (`hypotheses`).
+    With a third of it the loss stayed at that of guessing until the rate had fallen again (`hypotheses`).
     """
     warmup = configuration("sorting", "magnetic", "paper").optim.warmup / FOUR_MILLION
-    changes = [{"encoding": {"q": q}, "optim": {"warmup": warmup}} for q in POTENTIALS]
     return [
-        Cell(f"sorting-magnetic-q{q:g}", "sorting", "magnetic", changed, share=FOUR_MILLION)
-        for q, changed in zip(POTENTIALS, changes, strict=True)
+        Cell(
+            f"sorting-magnetic-q{q:g}",
+            "sorting",
+            "magnetic",
+            {"encoding": {"q": q}, "optim": {"warmup": warmup}},
+            share=FOUR_MILLION,
+        )
+        for q in POTENTIALS
     ]
 
 

@@ -69,6 +69,8 @@ def train(config: Config, folder: Path, machine: Machine, resume: bool = False) 
     fabric = machine.fabric(config.run.precision)
     if fabric.is_global_zero:
         _claim(config, folder, resume)
+        console = Console(stderr=True, soft_wrap=True, highlight=False)
+        console.print("drawing and encoding graphs; the first time on a machine, kernels are compiled before")
     fabric.barrier()
     from magnetite.training.loop import Trainer
 
