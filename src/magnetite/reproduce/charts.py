@@ -14,7 +14,7 @@ def print_table(title: str, heading: str, columns: Sequence[str], rows: Mapping[
     table = Table(title=title)
     table.add_column(heading, no_wrap=True)
     for column in columns:
-        table.add_column(column, justify="right", overflow="fold")
+        table.add_column(column, justify="right")
     for name, values in rows.items():
         table.add_row(name, *("–" if value is None else f"{value:.4f}" for value in values))
     Console(soft_wrap=True).print(table)

@@ -160,7 +160,8 @@ def finish(
     for first in range(0, len(columns), len(TARGETS)):
         part = slice(first, first + len(TARGETS))
         values = {row: values[part] for row, values in rows.items()}
-        print_table(f"{record.name}, test: {caption(results)}", "", columns[part], values)
+        headings = [column.replace("-", " ") for column in columns[part]]  # may be broken into lines there
+        print_table(f"{record.name}, test: {caption(results)}", "", headings, values)
     panels = {column: {row: values[place] for row, values in rows.items()} for place, column in enumerate(columns)}
     bar_chart(request.out / record.name, panels)
     result = {"budget": request.budget, "columns": list(columns), "rows": rows, "cells": provenance(results)}
