@@ -57,7 +57,7 @@ def _whole_run() -> Row:
     minutes, seconds = divmod(round(run["seconds"]), 60)
     figures = run["result"]["figures"]["valid"] | run["result"]["figures"]["test"]
     return (
-        "magnetic once more from the same seed, with nothing else on the H200: how far trainings differ, and wall time",
+        "magnetic once more from the same seed, no other training on the H200: how far trainings differ, and wall time",
         "",
         f"{_percents([figures[f'accuracy/{length}'] for length in range(12, 17)])}; {minutes} min {seconds} s with "
         "drawing, encoding, compilation and evaluations",

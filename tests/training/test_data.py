@@ -1,4 +1,8 @@
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from itertools import islice
+from unittest import mock
 
 import pytest
 import torch
@@ -6,8 +10,9 @@ import torch
 import magnetite as mt
 from magnetite.buckets import shapes_for
 from magnetite.tasks import Playground, Sorting, draw
+from magnetite.training.capture import ALONE
 from magnetite.training.config import Data
-from magnetite.training.data import EvaluationData, TrainingData
+from magnetite.training.data import EvaluationData, TrainingData, _ahead
 from magnetite.training.pools import Pool, Share, _stored
 
 TASK = Playground(target="reachability", train=50, per_size=4)
@@ -57,6 +62,23 @@ def test_pools_on_a_gpu_hold_what_the_walks_round_to():
     found, expected = (Pool.encode(draw(TASK, "train", device), ENCODINGS).parts["pairs"] for device in ("cuda", "cpu"))
     assert found.values.dtype == torch.float16
     torch.testing.assert_close(found.values.cpu(), expected.values.half(), rtol=1e-3, atol=1e-6)
+
+
+def test_no_block_is_made_while_a_step_is_captured(monkeypatch):
+    for name in ("Stream", "current_stream"):
+        monkeypatch.setattr(torch.cuda, name, mock.MagicMock())
+    for name in ("device", "stream"):
+        monkeypatch.setattr(torch.cuda, name, lambda _: nullcontext())
+    made = threading.Event()
+    blocks = _ahead(lambda: made.set() or "block", torch.device("cuda"))
+    with ThreadPoolExecutor(1) as thread:
+        with ALONE:
+            first = thread.submit(next, blocks)
+            assert not made.wait(0.2)
+        assert first.result(timeout=10) == "block"
+        assert made.is_set()
+        thread.submit(blocks.close).result(timeout=10)
+    assert not ALONE.locked()
 
 
 def test_any_step_can_be_the_first():

@@ -1,5 +1,6 @@
 """A whole step of fixed shapes as one CUDA graph: a replay costs one launch instead of hundreds."""
 
+import threading
 from collections.abc import Callable
 
 import torch
@@ -9,6 +10,9 @@ from magnetite.batching import Batch
 
 WARM_UP = 3
 """Steps before the capture, in which kernels are compiled and libraries take their workspaces."""
+
+ALONE = threading.Lock()
+"""Held by who captures, and by who computes the next data in another thread, whose calls can spoil a capture."""
 
 Input = Tensor | Batch
 Shapes = tuple[torch.Size, ...]
@@ -51,8 +55,7 @@ class _Graph:
         held = [item.clone() if isinstance(item, Tensor) else item.map(torch.clone) for item in inputs]
         self.held = _tensors(held)
         self.graph = torch.cuda.CUDAGraph()
-        # Another thread may be encoding the next pool: only what this one does belongs to the graph.
-        with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
+        with ALONE, torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
             work(*held)
 
     def replay(self, inputs: tuple[Input, ...]) -> None:

@@ -14,6 +14,7 @@ from torch import Tensor
 from magnetite.batching import Batch, Shape
 from magnetite.buckets import Profile, Rows, Sizes, batch_rows, chunk_shapes, epoch_order, evaluation_batches, profile
 from magnetite.tasks import Examples, Task, draw
+from magnetite.training.capture import ALONE
 from magnetite.training.config import Data
 from magnetite.training.memory import room
 from magnetite.training.pools import Block, Encodings, Pool, Share
@@ -206,13 +207,16 @@ def _fresh_count(task: Task) -> int:
 
 
 def _ahead(make: Callable[[], Block], device: torch.device) -> Iterator[Block]:
-    """Make blocks one ahead, in a thread with a stream of its own, while the GPU works on the last one."""
+    """Make blocks one ahead, in a thread with a stream of its own, while the GPU works on the last one.
+
+    Not while a step is captured: of that there is little, and none once all shapes were met.
+    """
     side = torch.cuda.Stream(device)
 
     def work() -> Block:
-        with torch.cuda.device(device), torch.cuda.stream(side):
+        with ALONE, torch.cuda.device(device), torch.cuda.stream(side):
             block = make()
-        side.synchronize()
+            side.synchronize()
         return block
 
     with ThreadPoolExecutor(1) as thread:
