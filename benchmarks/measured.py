@@ -1,8 +1,9 @@
 """What was measured, and a row of the README's table."""
 
-import json
 from pathlib import Path
 from typing import Any
+
+from magnetite.record import read_record
 
 ROOT = Path(__file__).parent.parent
 
@@ -12,7 +13,7 @@ Row = tuple[str, str, str, str]
 
 def content(name: str) -> dict[str, Any]:
     """What one command wrote: the result, and how it was obtained."""
-    return json.loads((ROOT / "results" / f"{name}.json").read_text(encoding="utf-8"))
+    return read_record(ROOT / "results" / f"{name}.json")
 
 
 def result(name: str) -> dict[str, Any]:
