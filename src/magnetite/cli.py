@@ -41,6 +41,9 @@ ENCODINGS: dict[str, Callable[[dict[str, Any]], Encoding[Packed]]] = {
 """Encodings by their names on the command line, made from its options."""
 
 
+STOPPED = 130
+"""The exit code that typer makes of Ctrl-C."""
+
 EXTRAS = {"lightning": "train", "tensorboard": "train", "torch_geometric": "pyg"}
 """Which extra of the package brings what a command may miss."""
 
@@ -147,10 +150,6 @@ def bench(
         raise ValueError(f"unknown benchmark {what!r}: choose one of {', '.join(BENCHES)}")
     for name in BENCHES if what is None else [what]:
         BENCHES[name](out, seed)
-
-
-STOPPED = 130
-"""What typer makes of Ctrl-C."""
 
 
 def main() -> None:

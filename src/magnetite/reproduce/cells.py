@@ -1,7 +1,7 @@
 """Figures that need trainings: a list of cells, each a configuration, trained once and kept as one JSON file."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from magnetite.record import read_record
 from magnetite.storage import write_json
 from magnetite.training import session
 from magnetite.training.config import Config
-from magnetite.training.presets import configuration
+from magnetite.training.presets import changed, configuration
 
 WHOLE, SIX_MILLION, FOUR_MILLION, TWO_MILLION, HALF_MILLION = 1.0, 1 / 2, 1 / 3, 1 / 6, 1 / 24
 """The shares of the paper's 12 million training graphs that its side studies get here."""
@@ -146,8 +146,7 @@ def _lock(cell: Cell, request: Request) -> FileLock:
 
 def _train(cell: Cell, request: Request) -> None:
     accelerator = session.accelerator_named(request.device)
-    config = cell.config(request)
-    config = replace(config, run=replace(config.run, compile=session.compile_mode(accelerator)))
+    config = changed(cell.config(request), [f"run.compile={session.compile_mode(accelerator)}"])
     folder = request.runs / f"{cell.name}-{config.hash}"
     resume = (folder / session.CONFIG).exists()
     content = session.train(config, folder, session.Machine(accelerator), resume)

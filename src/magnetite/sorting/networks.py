@@ -1,6 +1,5 @@
 """SortingNetwork: one network, a frozen list of comparators."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 
 from magnetite.graphs import Digraphs
 from magnetite.sorting import counting, drawing
-from magnetite.storage import write_json
+from magnetite.storage import read_json, write_json
 
 Comparator = tuple[int, int]
 
@@ -144,11 +143,7 @@ class SortingNetwork:
     @classmethod
     def load(cls, path: str | Path) -> "SortingNetwork":
         """Read what `save` wrote."""
-        try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{path} is not JSON ({error}): write it with SortingNetwork.save") from error
-        return cls.from_dict(content)
+        return cls.from_dict(read_json(path, "sorting network", "write it with SortingNetwork.save"))
 
     def _wires(self) -> np.ndarray:
         return np.array(self.comparators, dtype=np.int16).reshape(-1, 2)

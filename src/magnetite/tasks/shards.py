@@ -1,6 +1,5 @@
 """Data sets on disk: safetensors shards and a manifest; an interrupted run goes on where it stopped."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from magnetite.storage import CHECKSUM, DamagedFile, read_tensors, write_json, write_tensors
+from magnetite.storage import CHECKSUM, DamagedFile, read_json, read_tensors, write_json, write_tensors
 from magnetite.tasks.examples import SPLITS, Examples, Task, shard_count
 from magnetite.version import __version__
 
@@ -87,12 +86,10 @@ def claim(task: Task, folder: Path) -> dict[str, Any]:
 
 def _manifest(folder: Path) -> dict[str, Any]:
     try:
-        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        content = read_json(folder / MANIFEST, "manifest of a data set", "remove the folder")
     except FileNotFoundError:
         raise ValueError(f"{folder} has no {MANIFEST}: write a data set with `magnetite data`") from None
-    except json.JSONDecodeError as error:
-        raise DamagedFile(f"{folder / MANIFEST} is not JSON ({error}): remove the folder") from error
-    if not isinstance(content, dict) or not isinstance(content.get("files"), dict):
+    if not isinstance(content.get("files"), dict):
         raise DamagedFile(f"{folder / MANIFEST} is no manifest of a data set: choose another folder")
     return content
 

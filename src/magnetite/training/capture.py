@@ -12,7 +12,7 @@ WARM_UP = 3
 """Steps before the capture, in which kernels are compiled and libraries take their workspaces."""
 
 ALONE = threading.Lock()
-"""Held by who captures, and by who computes the next data in another thread, whose calls can spoil a capture."""
+"""Held by who captures, and by who computes the next data in another thread, whose calls might spoil a capture."""
 
 Input = Tensor | Batch
 Shapes = tuple[torch.Size, ...]

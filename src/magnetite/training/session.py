@@ -5,7 +5,7 @@ import logging
 import shutil
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,8 +91,7 @@ def evaluate(folder: Path, split: str, machine: Machine) -> None:
     """Measure the model of a run on a split."""
     from magnetite.training.loop import Trainer
 
-    config = read_config(folder)
-    config = replace(config, run=replace(config.run, compile="none"))
+    config = changed(read_config(folder), ["run.compile=none"])
     trainer = Trainer(config, folder, machine.fabric(config.run.precision))
     trainer.load_best(trainer.checkpoints.best_step())
     record = Record(f"evaluation-{split}", config.run.seed)
@@ -118,8 +117,7 @@ def settings_of(folder: Path, task: str, compile_mode: str, overrides: Sequence[
     name = config.to_dict()["task"]["name"]
     if name != task:
         raise ValueError(f"the run in {folder} is of {name}, not of {task}: resume it with `magnetite train {name}`")
-    config = changed(config, overrides)
-    return replace(config, run=replace(config.run, compile=compile_mode))
+    return changed(config, [*overrides, f"run.compile={compile_mode}"])
 
 
 def describe(config: Config) -> None:
