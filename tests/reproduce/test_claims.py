@@ -20,6 +20,12 @@ def verdicts(folder: Path) -> dict[str, str]:
     return {number: row["verdict"] for number, row in rows.items()}
 
 
+def test_a_folder_that_is_not_there_is_named_and_not_made(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no results to judge: .*typo is no folder"):
+        claims.reproduce(Request(tmp_path / "typo"))
+    assert not (tmp_path / "typo").exists()
+
+
 def fill(folder: Path, made: list[Cell], value: Value, seen: int = 100) -> None:
     for cell in made:
         keep(cell, Request(folder), value(cell), seen)
