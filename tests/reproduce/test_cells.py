@@ -123,8 +123,7 @@ def test_what_another_figure_trained_is_not_trained_again(tmp_path):
 def test_hypotheses_stand_beside_what_they_explain(tmp_path, capsys):
     request = Request(tmp_path)
     found = hypotheses.hypotheses()
-    known = {cell.name: cell for cell in playground.playground_cells() + playground.walk_cells()}
-    known |= {cell.name: cell for cell in sorting.message_cells() + sorting.potential_cells()}
+    known = {cell.name: cell for cells in hypotheses.FIGURES.values() for cell in cells()}
     for cell in (cell for one in found for cell in one.cells):
         keep(cell, request, 0.5)
     for name in {name for one in found for name in one.beside[1:]}:
