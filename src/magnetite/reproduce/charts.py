@@ -1,4 +1,4 @@
-"""Tables and line charts that the trained figures share."""
+"""Tables and charts that the trained figures share."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,7 +44,7 @@ def line_chart(
 
 
 def bar_chart(path: Path, panels: Mapping[str, Mapping[str, float | None]]) -> None:
-    """One panel a measure, one bar a name; as PNG and SVG."""
+    """One panel a measure, one bar a name that has a figure; as PNG and SVG."""
     from matplotlib.figure import Figure
 
     columns = min(4, len(panels))
@@ -52,9 +52,9 @@ def bar_chart(path: Path, panels: Mapping[str, Mapping[str, float | None]]) -> N
     figure = Figure(figsize=(3.4 * columns, 2.8 * rows), layout="constrained")
     for number, (measure, bars) in enumerate(panels.items(), start=1):
         axes = figure.add_subplot(rows, columns, number)
-        heights = [float("nan") if value is None else value for value in bars.values()]
-        axes.bar(range(len(bars)), heights)
-        axes.set_xticks(range(len(bars)), list(bars), rotation=60, ha="right", fontsize=7)
+        heights = {name: value for name, value in bars.items() if value is not None}
+        axes.bar(range(len(heights)), list(heights.values()))
+        axes.set_xticks(range(len(heights)), list(heights), rotation=60, ha="right", fontsize=7)
         axes.set_title(measure, fontsize=8)
     for ending in (".png", ".svg"):
         save_figure(figure, path.with_name(path.name + ending))

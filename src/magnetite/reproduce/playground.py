@@ -1,6 +1,7 @@
 """The paper's playground: four targets on two kinds of graphs for every encoding, and the study of random walks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -17,7 +18,7 @@ from magnetite.reproduce.cells import (
     provenance,
     train_missing,
 )
-from magnetite.reproduce.charts import bar_chart, print_table
+from magnetite.reproduce.charts import bar_chart, line_chart, print_table
 
 KINDS = {"dag": True, "general": False}
 TARGETS = ("adjacency", "reachability", "directed-distance", "undirected-distance")
@@ -136,7 +137,16 @@ def reproduce_walks(request: Request) -> None:
         for variant in WALKS
         for steps in STEPS
     }
-    finish(record, rows, list(columns), results, request)
+    finish(record, rows, list(columns), results, request, _over_steps)
+
+
+def _over_steps(path: Path, panels: Mapping[str, Mapping[str, float | None]]) -> None:
+    """One line a variant of the walks."""
+    lines = {
+        column: {variant: [bars[f"{variant} {steps}"] for steps in STEPS] for variant in WALKS}
+        for column, bars in panels.items()
+    }
+    line_chart(path, lines, [str(steps) for steps in STEPS], "steps")
 
 
 def reproduce_quick(request: Request) -> None:
@@ -155,6 +165,7 @@ def finish(
     columns: Sequence[str],
     results: Mapping[str, Any],
     request: Request,
+    draw: Callable[[Path, Mapping[str, Mapping[str, float | None]]], None] = bar_chart,
 ) -> None:
     """Print tables of four columns, which fit a terminal, draw one panel a column, write the JSON."""
     for first in range(0, len(columns), len(TARGETS)):
@@ -163,7 +174,7 @@ def finish(
         headings = [column.replace("-", " ") for column in columns[part]]  # may be broken into lines there
         print_table(f"{record.name}, test: {caption(results)}", "", headings, values)
     panels = {column: {row: values[place] for row, values in rows.items()} for place, column in enumerate(columns)}
-    bar_chart(request.out / record.name, panels)
+    draw(request.out / record.name, panels)
     result = {"budget": request.budget, "columns": list(columns), "rows": rows, "cells": provenance(results)}
     path = record.write(request.out, result)
     Console(soft_wrap=True).print(f"figure: {request.out / record.name}.png and .svg, figures: {path}")

@@ -83,11 +83,11 @@ def reproduce_potentials(request: Request) -> None:
     record = Record("figure-q-sweep", request.seed)
     results = train_missing(potential_cells(), request)
     lines = {
-        str(length): [figure(results, f"sorting-magnetic-q{q:g}", f"accuracy/{length}") for q in POTENTIALS]
+        f"length {length}": [figure(results, f"sorting-magnetic-q{q:g}", f"accuracy/{length}") for q in POTENTIALS]
         for length in LENGTHS
     }
     ticks = [f"{q:g}" for q in POTENTIALS]
-    print_table(f"Accuracy by length over q': {caption(results)}", "length", ticks, lines)
+    print_table(f"Accuracy by length over q': {caption(results)}", "", ticks, lines)
     line_chart(request.out / "figure-q-sweep", {"accuracy": lines}, ticks, "relative potential q'")
     _finish(record, request, {"potentials": list(POTENTIALS), "accuracy": lines, "cells": provenance(results)})
 
