@@ -126,7 +126,7 @@ def test_hypotheses_stand_beside_what_they_explain(tmp_path, capsys):
     known = {cell.name: cell for cells in hypotheses.FIGURES.values() for cell in cells()}
     for cell in (cell for one in found for cell in one.cells):
         keep(cell, request, 0.5)
-    for name in {name for one in found for name in one.beside[1:]}:
+    for name in known.keys() & {name for one in found for name in one.beside[1:]}:
         keep(known[name], request, 0.1234)
     TRAINED["hypotheses"](request)
     printed = capsys.readouterr().out

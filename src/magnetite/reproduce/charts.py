@@ -23,17 +23,16 @@ def print_table(title: str, heading: str, columns: Sequence[str], rows: Mapping[
 def line_chart(
     path: Path, panels: Mapping[str, Mapping[str, Sequence[float | None]]], ticks: Sequence[str], label: str
 ) -> None:
-    """One panel a measure, one line a name, over the same ticks; as PNG and SVG."""
+    """One panel a measure, one line a name, over the same ticks, through what was run; as PNG and SVG."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.2 * len(panels), 3.2), layout="constrained")
     for number, (measure, lines) in enumerate(panels.items(), start=1):
         axes = figure.add_subplot(1, len(panels), number)
         for name, values in lines.items():
-            if all(value is None for value in values):
-                continue  # a name in the legend would look for its line
-            heights = [float("nan") if value is None else value for value in values]
-            axes.plot(range(len(ticks)), heights, "-o", markersize=3, label=name)
+            known = {place: value for place, value in enumerate(values) if value is not None}
+            if known:  # else a name in the legend would look for its line
+                axes.plot(list(known), list(known.values()), "-o", markersize=3, label=name)
         axes.set_xticks(range(len(ticks)), ticks)
         axes.set_xlabel(label)
         axes.set_ylabel(measure)
