@@ -1,4 +1,4 @@
-"""A series of trainings on one machine: what each process is asked to do, by a stand-in for Python that writes it down."""
+"""A series of trainings on one machine: what each process is asked to do, written down by a stand-in for Python."""
 
 import os
 import subprocess
