@@ -5,27 +5,47 @@
 #
 # Each process does all of the figures in this order, and leaves cells alone that another is training. What failed, as
 # when the others had filled the GPU, is tried once more at the end. Results go to FOLDER/results, what was printed to
-# FOLDER/*.log. A series that was stopped goes on where it stood. On NVIDIA GPUs, MPS lets the kernels of all processes
-# run side by side, where it is installed; otherwise they take turns.
-set -u
+# FOLDER/*.log. Ctrl-C stops all of them, saved; the same series again goes on where it stood. On NVIDIA GPUs, MPS lets
+# the kernels of all processes run side by side, where it is installed; otherwise they take turns.
+set -um # each process in a group of its own, so that it can be stopped whole
+if [ $# -lt 3 ]; then
+    echo "usage: $0 FOLDER PROCESSES FIGURE[:CELL]…" >&2
+    exit 2
+fi
 folder=$1 processes=$2
 shift 2
-workers=()
+workers=() status=0
 mkdir -p "$folder"
 if command -v nvidia-cuda-mps-control > /dev/null; then
     pipes=$(mktemp -d)
     export CUDA_MPS_PIPE_DIRECTORY=$pipes CUDA_MPS_LOG_DIRECTORY=$pipes
     nvidia-cuda-mps-control -d && trap 'echo quit | nvidia-cuda-mps-control; rm -rf "$pipes"' EXIT
 fi
+stop() {
+    trap '' INT TERM
+    for worker in "${workers[@]}"; do kill -TERM -- "-$worker" 2> /dev/null; done
+    wait
+    exit 130
+}
+trap stop INT TERM
 work() {
-    for item in "$@" "$@"; do
-        figure=${item%%:*} only=${item#"${item%%:*}"}
-        python3 -m magnetite reproduce "$figure" --only "${only#:}" --out "$folder/results" --runs "$folder/runs"
+    local failed item figure only stopped=0
+    trap 'stopped=1' TERM # heard when the training has saved and ended
+    for _ in once "once more"; do
+        failed=0
+        for item in "$@"; do
+            figure=${item%%:*} only=${item#"${item%%:*}"}
+            python3 -m magnetite reproduce "$figure" --only "${only#:}" --out "$folder/results" --runs "$folder/runs" ||
+                failed=1
+            [ $stopped = 0 ] || return 130
+        done
     done
+    return $failed
 }
 for process in $(seq "$processes"); do
     work "$@" > "$folder/process-$process.log" 2>&1 &
     workers+=($!)
 done
-wait "${workers[@]}"
+for worker in "${workers[@]}"; do wait "$worker" || status=1; done
 ls "$folder/results/cells"
+exit $status

@@ -130,6 +130,7 @@ BAD = {
     "evaluate nothing": (["evaluate", "nowhere"], "config.json does not exist"),
     "evaluate an unknown split": (["evaluate", "nowhere", "--split", "rest"], "rest"),
     "cells that do not exist": (["reproduce", "figure-sorting", "--only", "x"], "fits no cell"),
+    "a share of no training": (["reproduce", "figure-examples", "--budget", "0.5"], "leave --only and --budget out"),
     "cells of claims": (["reproduce", "claims", "--only", "x"], "leave it out"),
     "one colon": (["graph", "two.py:f", "--out", "g.svg"], "two colons"),
     "no such function": (["graph", "two.py::h", "--out", "g.svg"], "choose one of f, C.g"),

@@ -106,7 +106,7 @@ app.command(epilog="Example: magnetite evaluate runs/sorting-magnetic-paper-seed
 app.command(epilog="Example: magnetite graph file.py::function --kind dataflow --out graph.svg")(graph)
 
 
-@app.command(epilog="Example: magnetite reproduce figure-sorting --budget 0.1 --only magnetic")
+@app.command(epilog="Example: magnetite reproduce figure-sorting --budget 0.5 --only magnetic --out half")
 def reproduce(
     what: Annotated[
         str,
@@ -125,14 +125,17 @@ def reproduce(
     only: Annotated[str, typer.Option(help="Train only the cell of this name, or those whose name holds this.")] = "",
     runs: Annotated[Path, typer.Option(help="Folder of the trainings under way.")] = Path("runs"),
     device: Annotated[str, typer.Option(help="Where to train: auto, cpu or cuda.")] = "auto",
+    train: Annotated[bool, typer.Option("--train/--no-train", help="Whether to train what is missing.")] = True,
 ) -> None:
     """Reproduce a figure or table of the paper: print the table, write figure and JSON."""
     from magnetite.reproduce import FIGURES, TRAINED, Request
 
+    if what in FIGURES and (only or budget != 1):
+        raise ValueError(f"{what} trains nothing: leave --only and --budget out")
     if what in FIGURES:
         FIGURES[what](out, seed)
     elif what in TRAINED:
-        TRAINED[what](Request(out, seed, budget, only, runs, device))
+        TRAINED[what](Request(out, seed, budget, only, runs, device, train))
     else:
         raise ValueError(f"unknown figure {what!r}: choose one of {', '.join([*FIGURES, *TRAINED])}")
 

@@ -14,6 +14,9 @@ import torch
 from magnetite.storage import DamagedFile, read_json, write_json
 from magnetite.version import __version__
 
+ADVICE = "remove it, and it is measured again"
+"""What to do with a damaged result."""
+
 
 class Record:
     """A measured result under way: made when the work starts, written when it is done.
@@ -49,11 +52,14 @@ class Record:
 
 def read_record(path: Path) -> dict[str, Any]:
     """A result with its provenance, as `Record` wrote it."""
-    advice = "remove it, and it is measured again"
-    content = read_json(path, "result", advice)
+    content = read_json(path, "result", ADVICE)
     if "result" not in content:
-        raise DamagedFile(f"{path} is no result (it has no 'result'): {advice}")
+        raise DamagedFile(f"{path} is no result (it has no 'result'): {ADVICE}")
     return content
+
+
+MEASURING = ("src", "benchmarks", "experiments")
+"""Folders whose changes a result may depend on."""
 
 
 def commit() -> str:
@@ -66,7 +72,7 @@ def commit() -> str:
     here = Path(__file__).parent
     try:
         head = _git(here, "rev-parse", "HEAD")
-        return head + ("+changes" if _git(here, "status", "--porcelain", "--", "src", "benchmarks") else "")
+        return head + ("+changes" if _git(here, "status", "--porcelain", "--", *MEASURING) else "")
     except (OSError, subprocess.CalledProcessError):
         return "installed"
 

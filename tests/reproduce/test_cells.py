@@ -3,8 +3,9 @@ from dataclasses import replace
 
 import pytest
 
-from magnetite.reproduce import TRAINED, best, cells, hypotheses, playground, sorting
+from magnetite.reproduce import TRAINED, best, cells, explanations, playground, sorting
 from magnetite.reproduce.cells import Cell, Request, longest_trained, train_missing
+from magnetite.storage import DamagedFile
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -68,6 +69,45 @@ def test_only_chooses_cells_and_budgets_are_other_cells(tmp_path):
     assert longest_trained(request.cells, cell.name)["result"]["graphs_seen"] == 20
 
 
+def test_of_results_as_long_the_lowest_seed_counts(tmp_path):
+    cell, request = sorting.encoding_cells()[0], Request(tmp_path)
+    keep(cell, request, 0.5)
+    other = json.loads(cell.path(request).read_text()) | {"seed": 7}
+    (request.cells / f"{cell.name}-000000000000.json").write_text(json.dumps(other))
+    assert longest_trained(request.cells, cell.name)["seed"] == 0
+
+
+def test_a_training_without_figures_is_named(tmp_path):
+    cell, request = sorting.encoding_cells()[0], Request(tmp_path)
+    keep(cell, request, 0.5)
+    cell.path(request).write_text('{"result": {"config": {}}}')
+    with pytest.raises(DamagedFile, match=r"it has no figures, graphs_seen\): remove it"):
+        train_missing([cell], request)
+
+
+def test_nothing_is_trained_that_was_not_to_be(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(cells.session, "train", lambda *_: pytest.fail("it was not to be trained"))
+    TRAINED["figure-quick"](Request(tmp_path, train=False))
+    assert "nothing trained yet" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("other", [{"budget": 0.5}, {"seed": 1}])
+def test_a_figure_is_not_written_over_by_less(tmp_path, capsys, other):
+    keep(playground.quick_cells()[0], Request(tmp_path), 0.5)
+    TRAINED["figure-quick"](Request(tmp_path, train=False))
+    before = (tmp_path / "figure-quick.json").read_text()
+    with pytest.raises(ValueError, match="has budget 1 and seed 0: give another folder by --out"):
+        TRAINED["figure-quick"](Request(tmp_path, train=False, **other))
+    assert (tmp_path / "figure-quick.json").read_text() == before
+    capsys.readouterr()
+
+
+def test_results_go_to_a_folder(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match="file is a file: give a folder"):
+        Request(tmp_path / "file")
+
+
 def test_options_that_came_later_do_not_void_a_result(tmp_path):
     cell, request = sorting.encoding_cells()[0], Request(tmp_path)
     keep(cell, request, 0.5)
@@ -122,8 +162,8 @@ def test_what_another_figure_trained_is_not_trained_again(tmp_path):
 
 def test_hypotheses_stand_beside_what_they_explain(tmp_path, capsys):
     request = Request(tmp_path)
-    found = hypotheses.hypotheses()
-    known = {cell.name: cell for cells in hypotheses.FIGURES.values() for cell in cells()}
+    found = explanations.hypotheses()
+    known = {cell.name: cell for cells in explanations.FIGURES.values() for cell in cells()}
     for cell in (cell for one in found for cell in one.cells):
         keep(cell, request, 0.5)
     for name in known.keys() & {name for one in found for name in one.beside[1:]}:
@@ -142,7 +182,7 @@ def test_hypotheses_stand_beside_what_they_explain(tmp_path, capsys):
 
 def test_hypotheses_change_what_they_say(tmp_path):
     request = Request(tmp_path)
-    configs = {cell.name: cell.config(request).optim for one in hypotheses.hypotheses() for cell in one.cells}
+    configs = {cell.name: cell.config(request).optim for one in explanations.hypotheses() for cell in one.cells}
     potential = sorting.potential_cells()[0].config(request).optim
     whole = sorting.encoding_cells()[0].config(request).optim
     assert potential.warmup * potential.budget == whole.warmup * whole.budget

@@ -1,31 +1,68 @@
 """A series of trainings on one machine: what each process is asked to do, written down by a stand-in for Python."""
 
 import os
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 SCRIPT = Path(__file__).parent.parent.parent / "experiments" / "series.sh"
-STAND_IN = """#!/bin/sh
+FAILING = """#!/bin/sh
 echo "$@"
 mkdir -p "$FOLDER/results/cells"
 exit 1
 """
+ENDLESS = """#!/bin/sh
+trap 'echo saved; exit 130' TERM
+echo "$@"
+while true; do sleep 0.1; done
+"""
+
+
+def series(tmp_path: Path, stand_in: str, *arguments: str) -> subprocess.Popen:
+    python = tmp_path / "bin" / "python3"
+    python.parent.mkdir()
+    python.write_text(stand_in)
+    python.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}", "FOLDER": str(tmp_path / "series")}
+    command = ["bash", str(SCRIPT), *arguments]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def lines(tmp_path: Path) -> list[list[str]]:
+    """What each process was asked."""
+    return [log.read_text().splitlines() for log in sorted((tmp_path / "series").glob("process-*.log"))]
 
 
 def test_every_process_does_all_and_what_failed_once_more(tmp_path):
-    python = tmp_path / "bin" / "python3"
-    python.parent.mkdir()
-    python.write_text(STAND_IN)
-    python.chmod(0o755)
     folder = tmp_path / "series"
-    command = ["bash", str(SCRIPT), str(folder), "2", "figure-sorting:sorting-walks", "figure-playground"]
-    environment = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}", "FOLDER": str(folder)}
-    subprocess.run(command, check=True, env=environment, capture_output=True, timeout=60)
+    started = series(tmp_path, FAILING, str(folder), "2", "figure-sorting:sorting-walks", "figure-playground")
+    started.communicate(timeout=60)
+    assert started.returncode == 1
     places = f"--out {folder}/results --runs {folder}/runs"
     asked = [
         f"-m magnetite reproduce figure-sorting --only sorting-walks {places}",
         f"-m magnetite reproduce figure-playground --only  {places}",
     ]
-    logs = sorted(folder.glob("process-*.log"))
-    assert [log.name for log in logs] == ["process-1.log", "process-2.log"]
-    assert [log.read_text().splitlines() for log in logs] == [asked + asked] * 2
+    assert lines(tmp_path) == [asked + asked] * 2
+
+
+def test_ctrl_c_stops_all_of_it(tmp_path):
+    started = series(tmp_path, ENDLESS, str(tmp_path / "series"), "2", "figure-sorting", "figure-playground")
+    until = time.monotonic() + 30
+    while [len(asked) for asked in lines(tmp_path)] != [1, 1] and time.monotonic() < until:
+        time.sleep(0.05)
+    started.send_signal(signal.SIGINT)
+    started.communicate(timeout=30)
+    assert started.returncode == 130
+    for asked in lines(tmp_path):
+        assert [line for line in asked if line != "Terminated"] == [
+            asked[0],
+            "saved",
+        ]  # the word is of the shell's sleep
+
+
+def test_without_figures_its_use_is_told(tmp_path):
+    started = series(tmp_path, FAILING, str(tmp_path / "series"))
+    assert "usage:" in started.communicate(timeout=30)[1]
+    assert started.returncode == 2

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from magnetite.record import Record
 from magnetite.reproduce.cells import Cell, Request, figure, train_missing
 from magnetite.reproduce.playground import finish
 from magnetite.reproduce.sorting import by_length
@@ -81,7 +80,7 @@ def reproduce_quick(request: Request) -> None:
 
 def reproduce_tried(request: Request) -> None:
     """Accuracy and AUC at the two lengths of validation."""
-    record, cells = Record("figure-tried-sorting", request.seed), tried_cells()
+    record, cells = request.record("figure-tried-sorting"), tried_cells()
     results = train_missing(cells, request)
     lengths = Sorting(**CHOOSING["task"]).split("valid").sizes
     columns = {f"{measure} {length}": f"{measure}/{length}" for measure in ("accuracy", "auc") for length in lengths}
@@ -91,7 +90,7 @@ def reproduce_tried(request: Request) -> None:
 
 def reproduce_distance(request: Request) -> None:
     """Errors of distances."""
-    record, cells = Record("figure-best-distance", request.seed), distance_cells()
+    record, cells = request.record("figure-best-distance"), distance_cells()
     results = train_missing(cells, request)
     measures = ("rmse", "mae")
     rows = {cell.name: [figure(results, cell.name, measure) for measure in measures] for cell in cells}

@@ -9,8 +9,8 @@ import torch
 from filelock import FileLock, Timeout
 from rich.console import Console
 
-from magnetite.record import read_record
-from magnetite.storage import write_json
+from magnetite.record import ADVICE, Record, read_record
+from magnetite.storage import DamagedFile, write_json
 from magnetite.training import session
 from magnetite.training.config import Config
 from magnetite.training.presets import changed, configuration
@@ -31,6 +31,21 @@ class Request:
     only: str = ""
     runs: Path = Path("runs")
     device: str = "auto"
+    train: bool = True
+
+    def __post_init__(self) -> None:
+        if self.out.exists() and not self.out.is_dir():
+            raise ValueError(f"--out {self.out} is a file: give a folder")
+
+    def record(self, name: str) -> Record:
+        """The record of a figure; one of a longer training, or of another seed, is not written over."""
+        path = self.out / f"{name}.json"
+        if path.exists():
+            kept = read_record(path)
+            budget, seed = kept["result"].get("budget", 1.0), kept.get("seed")
+            if budget > self.budget or seed != self.seed:
+                raise ValueError(f"{path} has budget {budget:g} and seed {seed}: give another folder by --out")
+        return Record(name, self.seed)
 
     @property
     def cells(self) -> Path:
@@ -83,7 +98,7 @@ def train_missing(cells: Sequence[Cell], request: Request) -> dict[str, dict[str
     if not chosen:
         raise ValueError(f"--only {request.only!r} fits no cell: choose a part of {', '.join(c.name for c in cells)}")
     for number, cell in enumerate(chosen, start=1):
-        if cell.kept(request) is not None:
+        if cell.kept(request) is not None or not request.train:
             continue
         share = f"{number}/{len(chosen)} {cell.name}, {request.budget * cell.share:g} of the training"
         lock = _lock(cell, request)
@@ -102,8 +117,12 @@ def train_missing(cells: Sequence[Cell], request: Request) -> dict[str, dict[str
 
 
 def longest_trained(folder: Path, name: str) -> dict[str, Any] | None:
-    """Of all results that are kept for a cell, whatever their budget, the one that saw the most graphs."""
-    return max(_results(folder, name), key=lambda content: content["result"]["graphs_seen"], default=None)
+    """Of all results that are kept for a cell, whatever their budget, the one that saw the most graphs.
+
+    Of several that saw as many, the one with the lowest seed.
+    """
+    found = _results(folder, name)
+    return max(found, key=lambda content: (content["result"]["graphs_seen"], -content["seed"]), default=None)
 
 
 def figures_of(content: Mapping[str, Any]) -> dict[str, float]:
@@ -138,6 +157,12 @@ def provenance(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+def write(record: Record, request: Request, result: Mapping[str, Any]) -> None:
+    """Write the JSON of a figure, and say where it and the picture are."""
+    path = record.write(request.out, {"budget": request.budget, **result})
+    Console(soft_wrap=True).print(f"figure: {request.out / record.name}.png and .svg, figures: {path}")
+
+
 def _lock(cell: Cell, request: Request) -> FileLock:
     """A lock beside the result, that one process can have, and loses when it dies; others do not wait for it."""
     request.cells.mkdir(parents=True, exist_ok=True)
@@ -161,7 +186,15 @@ def _results(folder: Path, name: str) -> list[dict[str, Any]]:
 
 
 def _read(paths: Iterable[Path]) -> list[dict[str, Any]]:
-    return [read_record(path) for path in sorted(paths)]
+    return [_read_cell(path) for path in sorted(paths)]
+
+
+def _read_cell(path: Path) -> dict[str, Any]:
+    content = read_record(path)
+    lacking = {"config", "figures", "graphs_seen"} - content["result"].keys()
+    if lacking:
+        raise DamagedFile(f"{path} is no result of a training (it has no {', '.join(sorted(lacking))}): {ADVICE}")
+    return content
 
 
 def _hash(content: Mapping[str, Any]) -> str | None:

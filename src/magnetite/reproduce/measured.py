@@ -8,12 +8,22 @@ from typing import Any
 from magnetite.record import read_record
 from magnetite.reproduce.cells import figures_of, longest_trained
 from magnetite.reproduce.playground import MEASURES, cell_name
+from magnetite.reproduce.sorting import LENGTHS
 
 EQUAL = 0.10
 """Shares, such as F1, are equal within this difference, errors within this ratio to each other."""
 
 APART_SHARES, APART_ERRORS = 0.01, 0.05
-"""A share is ahead of another by more than this, an error by more than this part of the other."""
+"""A share is ahead of another by more than this, an error by more than this part of the other.
+
+So a figure may be ahead of another and equal to it: "equal" is what a claim calls alike, "ahead" what is not chance.
+"""
+
+VANISHED = 0.02
+"""A gain of a share that is none."""
+
+SVD_TIMES, WALKS_BELOW_SVD = (3.0, 5.0), (0.2, 0.4)
+"""What counts as up to 4 times an error, and as 30% below it."""
 
 SAME_TRAINING = 0.05
 """Trainings are compared that saw as many graphs, up to this part."""
@@ -23,6 +33,9 @@ THRESHOLDS = {
     "ahead_in_shares": APART_SHARES,
     "ahead_in_errors": APART_ERRORS,
     "graphs_seen_alike": SAME_TRAINING,
+    "gain_that_vanished": VANISHED,
+    "up_to_4_times": SVD_TIMES,
+    "30_percent_below": WALKS_BELOW_SVD,
 }
 
 
@@ -68,6 +81,11 @@ class Results:
         """A measure of sorting cells at a length."""
         return self.cells(tuple(f"sorting-{name}" for name in names), f"{measure}/{length}")
 
+    def sorting_mean(self, names: tuple[str, ...], measure: str) -> list[float]:
+        """The mean of a measure of sorting cells over all lengths."""
+        by_length = [self.sorting(names, length, measure) for length in LENGTHS]
+        return [sum(values) / len(values) for values in zip(*by_length, strict=True)]
+
     def file(self, name: str) -> Any:
         """The result of another command."""
         path = self.folder / f"{name}.json"
@@ -87,6 +105,15 @@ def ahead(target: str, first: float, second: float) -> bool:
     return first < second * (1 - APART_ERRORS)
 
 
+def behind(target: str, first: float, second: float) -> bool:
+    """Whether the second figure is ahead of the first.
+
+    >>> behind("reachability", 0.5, 0.9)
+    True
+    """
+    return ahead(target, second, first)
+
+
 def close(target: str, first: float, second: float) -> bool:
     """Whether two figures of a target are equal within a tenth.
 
@@ -104,7 +131,7 @@ def fails(target: str, first: float, second: float) -> bool:
     >>> fails("directed-distance", 1.2, 1.0), fails("directed-distance", 1.05, 1.0)
     (True, False)
     """
-    return ahead(target, second, first) and not close(target, first, second)
+    return behind(target, first, second) and not close(target, first, second)
 
 
 def no_better(target: str, first: float, second: float) -> bool:

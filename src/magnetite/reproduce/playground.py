@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from magnetite.record import Record
 from magnetite.reproduce.cells import (
     HALF_MILLION,
@@ -17,8 +15,12 @@ from magnetite.reproduce.cells import (
     figure,
     provenance,
     train_missing,
+    write,
 )
 from magnetite.reproduce.charts import bar_chart, line_chart, print_table
+
+Panels = Mapping[str, Mapping[str, float | None]]
+"""What is drawn: one panel a measure, one bar a name."""
 
 KINDS = {"dag": True, "general": False}
 TARGETS = ("adjacency", "reachability", "directed-distance", "undirected-distance")
@@ -116,19 +118,32 @@ def quick_cells() -> list[Cell]:
 def reproduce_playground(request: Request) -> None:
     """F1 or RMSE of every target, kind of graphs and model."""
     columns = {f"{target} {kind} {MEASURES[target]}": (target, kind) for kind in KINDS for target in TARGETS}
-    record = Record("figure-playground", request.seed)
+    record = request.record("figure-playground")
     results = train_missing(playground_cells(), request)
     rows = {
         model: [figure(results, cell_name(model, target, kind), MEASURES[target]) for target, kind in columns.values()]
         for model in (*MAIN, *map(shorter, COMPARED), *APPENDIX)
     }
-    finish(record, rows, list(columns), results, request)
+
+    def draw(path: Path, panels: Panels, title: str) -> None:
+        def label(model: str, target: str, kind: str) -> str:
+            """How many graphs were seen differs."""
+            content = results.get(cell_name(model, target, kind))
+            return f"{model}, {content['result']['graphs_seen'] / 1e6:.0f} M" if content else model
+
+        bars = {
+            column: {label(model, *place): value for model, value in panels[column].items()}
+            for column, place in columns.items()
+        }
+        bar_chart(path, bars, title)
+
+    finish(record, rows, list(columns), results, request, draw)
 
 
 def reproduce_walks(request: Request) -> None:
     """F1 or RMSE of random walks over steps, without and with reversal and PageRank."""
     columns = {f"{target} {MEASURES[target]}": target for target in TARGETS}
-    record = Record("figure-walks", request.seed)
+    record = request.record("figure-walks")
     results = train_missing(walk_cells(), request)
     rows = {
         f"{variant} {steps}": [
@@ -140,18 +155,18 @@ def reproduce_walks(request: Request) -> None:
     finish(record, rows, list(columns), results, request, _over_steps)
 
 
-def _over_steps(path: Path, panels: Mapping[str, Mapping[str, float | None]]) -> None:
+def _over_steps(path: Path, panels: Panels, title: str) -> None:
     """One line a variant of the walks."""
     lines = {
         column: {variant: [bars[f"{variant} {steps}"] for steps in STEPS] for variant in WALKS}
         for column, bars in panels.items()
     }
-    line_chart(path, lines, [str(steps) for steps in STEPS], "steps")
+    line_chart(path, lines, [str(steps) for steps in STEPS], "steps", title)
 
 
 def reproduce_quick(request: Request) -> None:
     """Reachability in DAGs: the magnetic against the combinatorial Laplacian."""
-    record = Record("figure-quick", request.seed)
+    record = request.record("figure-quick")
     cells = quick_cells()
     results = train_missing(cells, request)
     measures = ("f1", "precision", "recall", "accuracy")
@@ -165,7 +180,7 @@ def finish(
     columns: Sequence[str],
     results: Mapping[str, Any],
     request: Request,
-    draw: Callable[[Path, Mapping[str, Mapping[str, float | None]]], None] = bar_chart,
+    draw: Callable[[Path, Panels, str], None] = bar_chart,
 ) -> None:
     """Print tables of four columns, which fit a terminal, draw one panel a column, write the JSON."""
     for first in range(0, len(columns), len(TARGETS)):
@@ -174,7 +189,5 @@ def finish(
         headings = [column.replace("-", " ") for column in columns[part]]  # may be broken into lines there
         print_table(f"{record.name}, test: {caption(results)}", "", headings, values)
     panels = {column: {row: values[place] for row, values in rows.items()} for place, column in enumerate(columns)}
-    draw(request.out / record.name, panels)
-    result = {"budget": request.budget, "columns": list(columns), "rows": rows, "cells": provenance(results)}
-    path = record.write(request.out, result)
-    Console(soft_wrap=True).print(f"figure: {request.out / record.name}.png and .svg, figures: {path}")
+    draw(request.out / record.name, panels, caption(results))
+    write(record, request, {"columns": list(columns), "rows": rows, "cells": provenance(results)})

@@ -1,11 +1,7 @@
 """The paper's figures of sorting networks: encodings by length, the potential, message passing."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from rich.console import Console
-
-from magnetite.record import Record
 from magnetite.reproduce.cells import (
     FOUR_MILLION,
     TWO_MILLION,
@@ -15,6 +11,7 @@ from magnetite.reproduce.cells import (
     figure,
     provenance,
     train_missing,
+    write,
 )
 from magnetite.reproduce.charts import line_chart, print_table
 from magnetite.training.presets import configuration
@@ -80,7 +77,7 @@ def reproduce_encodings(request: Request) -> None:
 
 def reproduce_potentials(request: Request) -> None:
     """Accuracy over the relative potential, by length."""
-    record = Record("figure-q-sweep", request.seed)
+    record = request.record("figure-q-sweep")
     results = train_missing(potential_cells(), request)
     lines = {
         f"length {length}": [figure(results, f"sorting-magnetic-q{q:g}", f"accuracy/{length}") for q in POTENTIALS]
@@ -88,8 +85,8 @@ def reproduce_potentials(request: Request) -> None:
     }
     ticks = [f"{q:g}" for q in POTENTIALS]
     print_table(f"Accuracy by length over q': {caption(results)}", "", ticks, lines)
-    line_chart(request.out / "figure-q-sweep", {"accuracy": lines}, ticks, "relative potential q'")
-    _finish(record, request, {"potentials": list(POTENTIALS), "accuracy": lines, "cells": provenance(results)})
+    line_chart(request.out / record.name, {"accuracy": lines}, ticks, "relative potential q'", caption(results))
+    write(record, request, {"potentials": list(POTENTIALS), "accuracy": lines, "cells": provenance(results)})
 
 
 def reproduce_messages(request: Request) -> None:
@@ -99,7 +96,7 @@ def reproduce_messages(request: Request) -> None:
 
 def by_length(name: str, cells: Sequence[Cell], request: Request) -> None:
     """Train what is missing; accuracy, F1 and AUC by length."""
-    record = Record(name, request.seed)
+    record = request.record(name)
     results = train_missing(cells, request)
     panels: dict[str, dict[str, list[float | None]]] = {}
     for measure in ("accuracy", "f1", "auc"):
@@ -109,13 +106,5 @@ def by_length(name: str, cells: Sequence[Cell], request: Request) -> None:
         }
         panels[measure] = rows
         print_table(f"{name}, {measure} by length: {caption(results)}", "", [str(n) for n in LENGTHS], rows)
-    line_chart(
-        request.out / name, {key: panels[key] for key in ("accuracy", "f1")}, [str(n) for n in LENGTHS], "length"
-    )
-    _finish(record, request, {"lengths": list(LENGTHS), **panels, "cells": provenance(results)})
-
-
-def _finish(record: Record, request: Request, result: Mapping[str, Any]) -> None:
-    path = record.write(request.out, {"budget": request.budget, **result})
-    console = Console(soft_wrap=True)
-    console.print(f"figure: {request.out / record.name}.png and .svg, figures: {path}")
+    line_chart(request.out / name, panels, [str(n) for n in LENGTHS], "length", caption(results))
+    write(record, request, {"lengths": list(LENGTHS), **panels, "cells": provenance(results)})

@@ -142,7 +142,8 @@ class Trainer:
                 self._validate()
             if stop.is_set():
                 self.save()
-                self.display.line(f"stopped at step {self.position.step:,} and saved: go on with --resume")
+                step = f"{self.position.step:,}"
+                self.display.line(f"stopped at step {step} and saved: the same command goes on, `train` with --resume")
                 raise Interrupted
             if self._finished():
                 return
