@@ -215,7 +215,7 @@ def _claim(config: Config, folder: Path, resume: bool) -> None:
             if found[table].get(name) != value:
                 raise ValueError(
                     f"the run in {folder} was started with {table}.{name}={found[table].get(name)!r}, not {value!r}: "
-                    "resume it with its own settings"
+                    "resume it with all of its own settings, or with none but --set"
                 )
 
 
