@@ -122,7 +122,7 @@ def longest_trained(folder: Path, name: str) -> dict[str, Any] | None:
     Of several that saw as many, the one with the lowest seed.
     """
     found = _results(folder, name)
-    return max(found, key=lambda content: (content["result"]["graphs_seen"], -content["seed"]), default=None)
+    return max(found, key=lambda content: (content["result"]["graphs_seen"], -content.get("seed", 0)), default=None)
 
 
 def figures_of(content: Mapping[str, Any]) -> dict[str, float]:
