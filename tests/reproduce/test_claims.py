@@ -65,6 +65,12 @@ def test_a_damaged_result_is_named(tmp_path, text, reason):
         claims.reproduce(request)
 
 
+def test_a_table_without_its_row_is_named(tmp_path):
+    (tmp_path / "figure-topological-sorts.json").write_text('{"result": {"rows": [{"length": 4}]}}')
+    with pytest.raises(DamagedFile, match=r"figure-topological-sorts\.json has no row of length 8: remove it"):
+        claims.reproduce(Request(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("number", "name", "value"),
     [

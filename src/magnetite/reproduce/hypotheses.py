@@ -57,6 +57,8 @@ def _distances(folder: Path, figures: tuple[str, ...]) -> dict[str, dict[str, An
         return {}
     found = read_record(path)["result"]["directed_distances"]
     return {
-        f"distances in {kind} graphs": {name.replace("_", " "): round(known[name], 4) for name in figures}
+        f"distances in {kind} graphs": {
+            name.replace("_", " "): round(known[name], 4) for name in figures if name in known
+        }
         for kind, known in found.items()
     }

@@ -179,8 +179,7 @@ def batcher(results: Results) -> list[Part]:
     """Batcher's network of length 8 has over 1,000,000 topological sorts."""
 
     def count() -> Found:
-        rows = {row["length"]: row for row in results.file("figure-topological-sorts")["rows"]}
-        number = int(rows[8]["topological_sorts"])
+        number = int(results.row("figure-topological-sorts", "length", 8)["topological_sorts"])
         return Found(f"length 8: {number:,}", number > 1_000_000)
 
     return [count]
@@ -190,8 +189,8 @@ def orders_restored(results: Results) -> list[Part]:
     """Im γ₀ restores the order of sequence, binary tree and trumpet."""
 
     def share(name: str) -> Found:
-        rows = {row["graph"]: row["one_way_edges_in_order"] for row in results.file("figure-examples")["rows"]}
-        return Found(f"{name}: {rows[name]:.1%} of edges in order", rows[name] == 1)
+        restored = results.row("figure-examples", "graph", name)["one_way_edges_in_order"]
+        return Found(f"{name}: {restored:.1%} of edges in order", restored == 1)
 
     graphs = ("sequence", "balanced binary tree", "trumpet (fully connected)", "trumpet (DAG)")
     return [lambda name=name: share(name) for name in graphs]

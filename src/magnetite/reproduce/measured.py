@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from magnetite.record import read_record
+from magnetite.record import ADVICE, read_record
 from magnetite.reproduce.cells import figures_of, longest_trained
 from magnetite.reproduce.playground import MEASURES, cell_name
 from magnetite.reproduce.sorting import LENGTHS
+from magnetite.storage import DamagedFile
 
 EQUAL = 0.10
 """Shares, such as F1, are equal within this difference, errors within this ratio to each other."""
@@ -86,12 +87,15 @@ class Results:
         by_length = [self.sorting(names, length, measure) for length in LENGTHS]
         return [sum(values) / len(values) for values in zip(*by_length, strict=True)]
 
-    def file(self, name: str) -> Any:
-        """The result of another command."""
-        path = self.folder / f"{name}.json"
+    def row(self, figure: str, key: str, value: Any) -> dict[str, Any]:
+        """Of the table of a figure that needs no training, the row whose key has this value."""
+        path = self.folder / f"{figure}.json"
         if not path.exists():
-            raise NotRun(name)
-        return read_record(path)["result"]
+            raise NotRun(figure)
+        try:
+            return next(row for row in read_record(path)["result"]["rows"] if row[key] == value)
+        except (KeyError, TypeError, StopIteration) as error:
+            raise DamagedFile(f"{path} has no row of {key} {value}: {ADVICE}") from error
 
 
 def ahead(target: str, first: float, second: float) -> bool:
