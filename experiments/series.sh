@@ -28,19 +28,22 @@ stop() {
     exit 130
 }
 trap stop INT TERM
+train() {
+    local figure=${1%%:*} only=${1#"${1%%:*}"}
+    python3 -m magnetite reproduce "$figure" --only "${only#:}" --out "$folder/results" --runs "$folder/runs"
+}
 work() {
-    local failed item figure only stopped=0
+    local item failed=() stopped=0 status=0
     trap 'stopped=1' TERM # heard when the training has saved and ended
-    for _ in once "once more"; do
-        failed=0
-        for item in "$@"; do
-            figure=${item%%:*} only=${item#"${item%%:*}"}
-            python3 -m magnetite reproduce "$figure" --only "${only#:}" --out "$folder/results" --runs "$folder/runs" ||
-                failed=1
-            [ $stopped = 0 ] || return 130
-        done
+    for item in "$@"; do
+        train "$item" || failed+=("$item")
+        [ $stopped = 0 ] || return 130
     done
-    return $failed
+    for item in "${failed[@]}"; do
+        train "$item" || status=1
+        [ $stopped = 0 ] || return 130
+    done
+    return $status
 }
 for process in $(seq "$processes"); do
     work "$@" > "$folder/process-$process.log" 2>&1 &

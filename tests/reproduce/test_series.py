@@ -6,11 +6,13 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parent.parent.parent / "experiments" / "series.sh"
-FAILING = """#!/bin/sh
+ENDING = """#!/bin/sh
 echo "$@"
 mkdir -p "$FOLDER/results/cells"
-exit 1
+exit {code}
 """
 ENDLESS = """#!/bin/sh
 trap 'echo saved; exit 130' TERM
@@ -34,17 +36,19 @@ def lines(tmp_path: Path) -> list[list[str]]:
     return [log.read_text().splitlines() for log in sorted((tmp_path / "series").glob("process-*.log"))]
 
 
-def test_every_process_does_all_and_what_failed_once_more(tmp_path):
+@pytest.mark.parametrize(("code", "times"), [(0, 1), (1, 2)])
+def test_every_process_does_all_and_what_failed_once_more(tmp_path, code, times):
     folder = tmp_path / "series"
-    started = series(tmp_path, FAILING, str(folder), "2", "figure-sorting:sorting-walks", "figure-playground")
+    ending = ENDING.format(code=code)
+    started = series(tmp_path, ending, str(folder), "2", "figure-sorting:sorting-walks", "figure-playground")
     started.communicate(timeout=60)
-    assert started.returncode == 1
+    assert started.returncode == code
     places = f"--out {folder}/results --runs {folder}/runs"
     asked = [
         f"-m magnetite reproduce figure-sorting --only sorting-walks {places}",
         f"-m magnetite reproduce figure-playground --only  {places}",
     ]
-    assert lines(tmp_path) == [asked + asked] * 2
+    assert lines(tmp_path) == [asked * times] * 2
 
 
 def test_ctrl_c_stops_all_of_it(tmp_path):
@@ -63,6 +67,6 @@ def test_ctrl_c_stops_all_of_it(tmp_path):
 
 
 def test_without_figures_its_use_is_told(tmp_path):
-    started = series(tmp_path, FAILING, str(tmp_path / "series"))
+    started = series(tmp_path, ENDLESS, str(tmp_path / "series"))
     assert "usage:" in started.communicate(timeout=30)[1]
     assert started.returncode == 2
