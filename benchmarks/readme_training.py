@@ -2,6 +2,9 @@
 
 from measured import Row, content, result
 
+from magnetite.reproduce.cells import figures_of
+from magnetite.reproduce.sorting import LENGTHS
+
 
 def rows() -> list[Row]:
     """Models, the paper's trainings, and what goes beyond them."""
@@ -56,11 +59,11 @@ def _training() -> list[Row]:
 def _whole_run() -> Row:
     run = content("repeat/cells/sorting-magnetic-63045b1e9a78")
     minutes, seconds = divmod(round(run["seconds"]), 60)
-    figures = run["result"]["figures"]["valid"] | run["result"]["figures"]["test"]
+    figures = figures_of(run)
     return (
         "magnetic once more from the same seed, no other training on the H200: how far trainings differ, and wall time",
         "",
-        f"{_percents([figures[f'accuracy/{length}'] for length in range(12, 17)])}; {minutes} min {seconds} s with "
+        f"{_percents([figures[f'accuracy/{length}'] for length in LENGTHS])}; {minutes} min {seconds} s with "
         "drawing, encoding, compilation and evaluations",
         "magnetite reproduce figure-sorting --only sorting-magnetic --out results/repeat",
     )
