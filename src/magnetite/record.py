@@ -53,8 +53,8 @@ class Record:
 def read_record(path: Path) -> dict[str, Any]:
     """A result with its provenance, as `Record` wrote it."""
     content = read_json(path, "result", ADVICE)
-    if "result" not in content:
-        raise DamagedFile(f"{path} is no result (it has no 'result'): {ADVICE}")
+    if not isinstance(content.get("result"), dict):
+        raise DamagedFile(f"{path} is no result (it has no table 'result'): {ADVICE}")
     return content
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from magnetite.reproduce import claims, explanations, playground, sorting
+from magnetite.reproduce import TRAINED, claims, explanations, playground, sorting
 from magnetite.reproduce.cells import Cell, Request
 from magnetite.storage import DamagedFile
 from tests.reproduce.test_cells import keep
@@ -20,9 +20,10 @@ def verdicts(folder: Path) -> dict[str, str]:
     return {number: row["verdict"] for number, row in rows.items()}
 
 
-def test_a_folder_that_is_not_there_is_named_and_not_made(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"no results to judge: .*typo is no folder"):
-        claims.reproduce(Request(tmp_path / "typo"))
+@pytest.mark.parametrize("what", ["claims", "hypotheses", "figure-sorting"])
+def test_a_folder_that_is_not_there_is_named_and_not_made(tmp_path: Path, what: str) -> None:
+    with pytest.raises(ValueError, match=r"there are no results: .*typo is no folder"):
+        TRAINED[what](Request(tmp_path / "typo", train=False))
     assert not (tmp_path / "typo").exists()
 
 
@@ -56,7 +57,10 @@ def test_nothing_is_judged_that_was_not_measured(tmp_path, capsys):
     capsys.readouterr()
 
 
-@pytest.mark.parametrize(("text", "reason"), [('{"result": {"confi', "Unterminated"), ("{}", "no 'result'")])
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [('{"result": {"confi', "Unterminated"), ("{}", "no table 'result'"), ('{"result": [1]}', "no table 'result'")],
+)
 def test_a_damaged_result_is_named(tmp_path, text, reason):
     cell, request = sorting.encoding_cells()[0], Request(tmp_path)
     keep(cell, request, 0.5)

@@ -47,6 +47,11 @@ class Request:
                 raise ValueError(f"{path} has budget {budget:g} and seed {seed}: give another folder by --out")
         return Record(name, self.seed)
 
+    def require_results(self) -> None:
+        """What trains nothing shows what is there: a folder that is not is an error, and is not made."""
+        if not self.out.is_dir():
+            raise ValueError(f"there are no results: {self.out} is no folder; give the one that holds them by --out")
+
     @property
     def cells(self) -> Path:
         """The folder of finished cells."""
@@ -92,6 +97,8 @@ def train_missing(cells: Sequence[Cell], request: Request) -> dict[str, dict[str
     A training that was stopped goes on where it stood. Several processes that are asked for the same share the work:
     each takes the next cell that no other is training.
     """
+    if not request.train:
+        request.require_results()
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     exactly = [cell for cell in cells if cell.name == request.only]
     chosen = exactly or [cell for cell in cells if request.only in cell.name]

@@ -12,6 +12,9 @@ from magnetite.plots import save_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Panels = Mapping[str, Mapping[str, float | None]]
+"""What bars are drawn of: one panel a measure, one bar a name."""
+
 
 def print_table(title: str, heading: str, columns: Sequence[str], rows: Mapping[str, Sequence[float | None]]) -> None:
     """One row a name, which stays whole on a narrow terminal; what was not run is a dash."""
@@ -46,7 +49,7 @@ def line_chart(
     _save(figure, path, title)
 
 
-def bar_chart(path: Path, panels: Mapping[str, Mapping[str, float | None]], title: str) -> None:
+def bar_chart(path: Path, panels: Panels, title: str) -> None:
     """One panel a measure, one bar a name that has a figure; as PNG and SVG."""
     from matplotlib.figure import Figure
 

@@ -39,8 +39,7 @@ def reproduce(request: Request) -> None:
     """Judge every claim by what was measured; print the table, write the JSON."""
     if request.only:
         raise ValueError(f"--only {request.only!r} chooses trainings, and claims train nothing: leave it out")
-    if not request.out.is_dir():
-        raise ValueError(f"no results to judge: {request.out} is no folder; give the one that holds them by --out")
+    request.require_results()
     record, results = Record("claims", request.seed), Results(request.out)
     table = Table("", "claim", "our figures", "", title="What the paper claims", show_lines=True)
     rows = {}

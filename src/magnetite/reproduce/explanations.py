@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from magnetite.reproduce.cells import SIX_MILLION, TWO_MILLION, WHOLE, Cell, Changes
-from magnetite.reproduce.playground import COMPARED, KINDS, cell_name, playground_cells, shorter, walk_cells
+from magnetite.reproduce.playground import COMPARED, KINDS, cell_name, longer, playground_cells, shorter, walk_cells
 from magnetite.reproduce.sorting import STEPS, encoding_cells, message_cells, potential_cells
 from magnetite.training.presets import configuration, merge
 
@@ -15,7 +15,6 @@ FIGURES = {
     "figure-q-sweep": potential_cells,
 }
 """What is explained: the cells of these figures."""
-
 
 BY_LENGTH = ("accuracy/12", "accuracy/16", "auc/12", "auc/16")
 """What is shown of sorting networks: accuracy depends on where answers stand to a threshold, AUC does not."""
@@ -104,7 +103,7 @@ def _of_the_appendix() -> list[Hypothesis]:
             "directed distances: in DAGs nearly all are within three steps of a GNN from each of both nodes",
             (),
             tuple(
-                cell_name(model, "directed-distance", kind) for kind in KINDS for model in ("magnetic", "gnn-longer")
+                cell_name(model, "directed-distance", kind) for kind in KINDS for model in ("magnetic", longer("gnn"))
             ),
             distances=("share_up_to_3", "share_up_to_6"),
         ),
@@ -180,8 +179,12 @@ def _of_potentials() -> list[Hypothesis]:
 
 def _changed(name: str, what: str, changes: Changes) -> Cell:
     """A cell of another figure with some changes, named after it."""
-    cell = next(cell for cells in FIGURES.values() for cell in cells() if cell.name == name)
+    cell = _found(name)
     return replace(cell, name=f"{name}-{what}", changes=merge(cell.changes, changes))
+
+
+def _found(name: str) -> Cell:
+    return next(cell for cells in FIGURES.values() for cell in cells() if cell.name == name)
 
 
 def _second(name: str) -> Cell:
@@ -189,7 +192,7 @@ def _second(name: str) -> Cell:
 
 
 def _longer(name: str, share: float = SIX_MILLION) -> Cell:
-    return replace(_changed(name, "longer", {}), share=share)
+    return replace(_found(name), name=longer(name), share=share)
 
 
 def _small(encoding: str, times: int) -> Cell:

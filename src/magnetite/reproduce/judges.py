@@ -19,7 +19,7 @@ from magnetite.reproduce.measured import (
     fails,
     no_better,
 )
-from magnetite.reproduce.playground import FULL, KINDS, MEASURES, TARGETS, WALKS, shorter
+from magnetite.reproduce.playground import FULL, KINDS, MEASURES, TARGETS, WALKS, longer, shorter
 from magnetite.reproduce.sorting import LENGTHS, POTENTIALS, STEPS
 
 Judge = Callable[[str, float, float], bool]
@@ -86,7 +86,7 @@ def appendix(results: Results) -> list[Part]:
 
 def _longest(results: Results, model: str, main: str, target: str, judge: Judge) -> list[Part]:
     """A model of the appendix against a main one, after the whole training where both had it."""
-    whole = _compared(results, f"{model}-longer", main, (target,), judge)
+    whole = _compared(results, longer(model), main, (target,), judge)
     part = _compared(results, model, shorter(main) if target in FULL else main, (target,), judge)
 
     def either(first: Part, second: Part) -> Found:

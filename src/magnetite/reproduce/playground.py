@@ -17,10 +17,7 @@ from magnetite.reproduce.cells import (
     train_missing,
     write,
 )
-from magnetite.reproduce.charts import bar_chart, line_chart, print_table
-
-Panels = Mapping[str, Mapping[str, float | None]]
-"""What is drawn: one panel a measure, one bar a name."""
+from magnetite.reproduce.charts import Panels, bar_chart, line_chart, print_table
 
 KINDS = {"dag": True, "general": False}
 TARGETS = ("adjacency", "reachability", "directed-distance", "undirected-distance")
@@ -69,6 +66,15 @@ def shorter(model: str) -> str:
     'walks-shorter'
     """
     return f"{model}-shorter"
+
+
+def longer(name: str) -> str:
+    """The name of a cell, or of its model, that learns from more graphs than in its figure (`explanations`).
+
+    >>> longer("gnn")
+    'gnn-longer'
+    """
+    return f"{name}-longer"
 
 
 def playground_cells() -> list[Cell]:
