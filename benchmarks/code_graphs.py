@@ -26,7 +26,7 @@ from rich.table import Table
 
 from magnetite.code import CodeGraph, build_files
 from magnetite.code.functions import Function, functions, graph_of, parse, read_source
-from magnetite.record import Record
+from magnetite.io.record import Record
 
 LISTS = ("body", "orelse", "finalbody")
 BODIES = frozenset({"With", "AsyncWith", "AsyncFor", "Match"})

@@ -14,7 +14,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from magnetite.record import Record
+from magnetite.io.record import Record
 from magnetite.tasks import Examples, Playground, Sorting
 
 SEED = 0

@@ -12,7 +12,7 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
-from magnetite.record import Record
+from magnetite.io.record import Record
 from magnetite.sorting import generate
 from magnetite.tasks import Playground
 

@@ -18,11 +18,11 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
+from magnetite.io.record import Record
 from magnetite.linalg.eigen import SINGLE_TOLERANCE, TOLERANCE, lowest_eigenpairs, verify
 from magnetite.linalg.eigen_cuda import cusolver_batched, refined_batched
 from magnetite.linalg.laplacian import magnetic_laplacian
 from magnetite.linalg.potential import Relative
-from magnetite.record import Record
 
 SIZES = (24, 33, 48, 64, 80, 128, 200, 256)
 TORCH_SAMPLE = 256

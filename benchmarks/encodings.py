@@ -25,7 +25,7 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import AddLaplacianEigenvectorPE
 
 import magnetite as mt
-from magnetite.record import Record
+from magnetite.io.record import Record
 
 K = 16
 RANGES = {"16-27": (16, 27, 2000), "72-83": (72, 83, 400), "100-150": (100, 150, 200)}

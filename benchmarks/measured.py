@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from magnetite.record import read_record
+from magnetite.io.record import read_record
 
 ROOT = Path(__file__).parent.parent
 

@@ -21,8 +21,8 @@ from torch import Tensor
 
 from magnetite import nn
 from magnetite.batching import Batch, PaddedEigenpairs
+from magnetite.io.record import Record
 from magnetite.nn import eigen_attention
-from magnetite.record import Record
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from torch import Tensor
 import magnetite as mt
 from magnetite import nn
 from magnetite.batching import Batch
-from magnetite.nn import pair_head_cuda
+from magnetite.kernels.cuda import pair_head as pair_head_cuda
 from magnetite.nn.positions import Positions
 from magnetite.tasks import Playground
 from magnetite.training.capture import Captured

@@ -20,7 +20,7 @@ from timing import bandwidth, begun, seconds
 import magnetite as mt
 from magnetite import nn
 from magnetite.batching import Batch
-from magnetite.nn import relation_cuda
+from magnetite.kernels.cuda import relation as relation_cuda
 from magnetite.tasks import Sorting
 from magnetite.training.capture import Captured
 

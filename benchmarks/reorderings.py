@@ -28,7 +28,7 @@ from rich.console import Console
 
 from magnetite.code import COMMUTATIVE, build, random_names, rename, reorderings
 from magnetite.code.functions import functions, parse, read_source
-from magnetite.record import Record
+from magnetite.io.record import Record
 
 F1_SCORE = """
 def f1_score(pred, label):

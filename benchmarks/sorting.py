@@ -17,7 +17,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from magnetite.record import Record
+from magnetite.io.record import Record
 from magnetite.sorting import generate
 
 ROUNDS = 3

@@ -19,7 +19,7 @@ import torch
 from rich.console import Console
 
 import magnetite as mt
-from magnetite.record import Record
+from magnetite.io.record import Record
 from magnetite.tasks import Sorting
 
 SEED = 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from magnetite.record import Record
+from magnetite.io.record import Record
 
 PLAYS = 20
 """How often a GPU does the same before it is waited for."""

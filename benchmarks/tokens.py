@@ -17,8 +17,8 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from magnetite.io.record import Record
 from magnetite.nn.tokens import Tokens
-from magnetite.record import Record
 from magnetite.training.loop import Trainer
 from magnetite.training.presets import configuration
 from magnetite.training.session import Machine, accelerator_named, compile_mode

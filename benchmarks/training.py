@@ -21,7 +21,7 @@ from rich.table import Table
 from torch import Tensor
 
 from magnetite.batching import Batch
-from magnetite.record import Record
+from magnetite.io.record import Record
 from magnetite.training.capture import Captured
 from magnetite.training.loop import Trainer
 from magnetite.training.presets import configuration

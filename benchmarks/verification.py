@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.progress import track
 
 import magnetite as mt
+from magnetite.io.record import Record
 from magnetite.linalg.eigen import verify
 from magnetite.linalg.laplacian import magnetic_laplacian
-from magnetite.record import Record
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.conftest import odd_digraphs

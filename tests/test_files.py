@@ -8,7 +8,7 @@ from pyarrow import parquet
 from scipy.sparse import save_npz
 
 import magnetite as mt
-from magnetite.files import read_graphs, write_encoding
+from magnetite.io.files import read_graphs, write_encoding
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from scipy.sparse import coo_array, csr_matrix
 from torch_geometric.data import Batch, Data
 
 import magnetite as mt
+from magnetite.io.storage import DamagedFile
 from magnetite.packed import starts
-from magnetite.storage import DamagedFile
 from magnetite.testing import digraphs
 
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from magnetite.storage import DamagedFile, read_tensors, replacing, write_json, write_tensors
+from magnetite.io.storage import DamagedFile, read_tensors, replacing, write_json, write_tensors
 
 
 def test_equal_content_gives_equal_bytes(tmp_path):

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
 from magnetite.graphs import Digraphs
-from magnetite.storage import read_tensors, write_tensors
+from magnetite.io.storage import read_tensors, write_tensors
 from magnetite.tasks import Examples, Playground, Sorting, Task
 from magnetite.tasks.examples import check_split, shard_count
 from magnetite.tasks.shards import MANIFEST, claim, read, write

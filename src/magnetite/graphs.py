@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor
 
-from magnetite import interop
-from magnetite.interop import EdgeList
+from magnetite.io import interop
+from magnetite.io.interop import EdgeList
 from magnetite.packed import Axis, Packed, starts
 
 if TYPE_CHECKING:  # SciPy and networkx take longer to import than all of magnetite: only where they are used

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from magnetite.storage import DamagedFile, read_tensors, write_tensors
+from magnetite.io.storage import DamagedFile, read_tensors, write_tensors
 from magnetite.version import __version__
 
 Axis = Literal["graph", "node", "edge", "pair", "asked"]

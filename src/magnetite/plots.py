@@ -10,7 +10,7 @@ import torch
 
 from magnetite.encodings import Eigenpairs
 from magnetite.graphs import Digraphs
-from magnetite.storage import check_writable, replacing
+from magnetite.io.storage import check_writable, replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

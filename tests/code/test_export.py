@@ -5,7 +5,7 @@ import networkx as nx
 import pytest
 
 from magnetite.code.export import to_graphml, to_json
-from magnetite.files import read_graphs
+from magnetite.io.files import read_graphs
 from tests.code.test_drawing import small
 
 

@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magnetite.kernels import random as kernels
+from magnetite.kernels.cpu import random as kernels
 from magnetite.linalg.counter import derive, mix, signed
 
 words = st.integers(0, 2**64 - 1)

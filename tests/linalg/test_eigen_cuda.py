@@ -4,9 +4,9 @@ import pytest
 import torch
 
 import magnetite as mt
+from magnetite.kernels.cuda.lowest_pairs import one_block_each, suits
 from magnetite.linalg import eigen, eigen_cuda
 from magnetite.linalg.eigen import lowest_eigenpairs, verify
-from magnetite.linalg.eigen_block import one_block_each, suits
 from magnetite.linalg.laplacian import laplacian, magnetic_laplacian
 
 from ..conftest import odd_digraphs

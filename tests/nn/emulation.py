@@ -9,8 +9,8 @@ from unittest import mock
 
 import torch
 
-from magnetite.nn import cuda_kernels
-from magnetite.nn.cuda_kernels import Kernel
+from magnetite.kernels.cuda import launch as cuda_kernels
+from magnetite.kernels.cuda.launch import Kernel
 
 WARPS = Path(__file__).with_name("warps.hpp")
 CHECKS = ["-fsanitize=alignment,bounds", "-fno-sanitize-recover=all"]

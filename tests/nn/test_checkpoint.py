@@ -7,7 +7,7 @@ import torch
 
 import magnetite as mt
 from magnetite import nn
-from magnetite.storage import DamagedFile
+from magnetite.io.storage import DamagedFile
 from magnetite.version import __version__
 
 GRAPHS = mt.Digraphs.from_edges([[0, 1], [1, 2]])

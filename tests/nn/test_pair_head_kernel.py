@@ -11,7 +11,7 @@ from torch._dynamo.testing import CompileCounter
 
 import magnetite as mt
 from magnetite import nn
-from magnetite.nn import pair_head_cuda
+from magnetite.kernels.cuda import pair_head as pair_head_cuda
 from magnetite.nn.positions import Positions
 from tests.nn.emulation import emulated
 from tests.nn.test_pair_sum import assert_near

@@ -6,8 +6,8 @@ from unittest import mock
 import pytest
 import torch
 
+from magnetite.kernels.cuda.pair_sum import fused, fused_backward
 from magnetite.nn import pair_layers
-from magnetite.nn.pair_sum_cuda import fused, fused_backward
 from tests.nn.compiled_pair_sum import random_case
 from tests.nn.emulation import emulated
 from tests.nn.test_pair_sum import SHAPES, assert_near, exact

@@ -8,7 +8,7 @@ from torch.nn.functional import gelu, layer_norm
 
 import magnetite as mt
 from magnetite import nn
-from magnetite.nn import relation_cuda
+from magnetite.kernels.cuda import relation as relation_cuda
 from magnetite.nn.relation_steps import KINDS, parallel_steps, steps
 from magnetite.sorting import SortingNetwork, SortingNetworks, generate
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from magnetite.nn import relation_cuda as module
+from magnetite.kernels.cuda import relation as module
 from magnetite.nn import relation_loop, relation_steps
 from magnetite.nn.relation_loop import Run
 from tests.nn.emulation import emulated

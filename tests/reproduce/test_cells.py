@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import pytest
 
+from magnetite.io.storage import DamagedFile
 from magnetite.reproduce import TRAINED, best, cells, explanations, playground, sorting
 from magnetite.reproduce.cells import Cell, Request, longest_trained, train_missing
-from magnetite.storage import DamagedFile
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

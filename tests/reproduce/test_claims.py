@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from magnetite.io.storage import DamagedFile
 from magnetite.reproduce import TRAINED, claims, explanations, playground, sorting
 from magnetite.reproduce.cells import Cell, Request
-from magnetite.storage import DamagedFile
 from tests.reproduce.test_cells import keep
 
 Value = Callable[[Cell], float]

@@ -169,5 +169,5 @@ def test_the_package_is_an_attribute_of_magnetite():
 
 
 def test_importing_it_does_not_load_numba():
-    program = "import sys, magnetite.tasks.command; print('numba' in sys.modules)"
+    program = "import sys, magnetite.cli.data; print('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"

@@ -9,9 +9,9 @@ import torch
 import typer
 from typer.testing import CliRunner
 
-from magnetite.storage import DamagedFile
+from magnetite.cli.data import data
+from magnetite.io.storage import DamagedFile
 from magnetite.tasks import Playground, Sorting
-from magnetite.tasks.command import data
 from magnetite.tasks.shards import read, write
 
 SMALL = Playground(target="reachability", train=50, per_size=10, shard_size=20)
@@ -85,7 +85,7 @@ def test_a_damaged_manifest_is_named(content, tmp_path):
 def test_killed_and_run_again_gives_the_same_bytes(name, tmp_path):
     program = f"""
 from pathlib import Path
-from magnetite.tasks.command import data
+from magnetite.cli.data import data
 import sys
 data("{name}", Path(sys.argv[1]), split=["train"], train=12_000, shard_size=200)
 """

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from magnetite.cli import app
-from magnetite.storage import DamagedFile
+from magnetite.io.storage import DamagedFile
 from magnetite.training import session
 from magnetite.training.interruptions import Interrupted
 from magnetite.training.loop import Trainer

@@ -10,8 +10,8 @@ from filelock import FileLock
 
 from magnetite.encodings.results import RESULTS
 from magnetite.graphs import Digraphs
+from magnetite.io.storage import DamagedFile, as_bytes, read_tensors
 from magnetite.packed import Packed
-from magnetite.storage import DamagedFile, as_bytes, read_tensors
 from magnetite.version import __version__
 
 Result = TypeVar("Result", bound=Packed, covariant=True)

@@ -1,4 +1,4 @@
-"""Counter-based random numbers for tensors on any device, bit for bit those of `magnetite.kernels.random`."""
+"""Counter-based random numbers for tensors on any device, bit for bit those of `magnetite.kernels.cpu.random`."""
 
 import torch
 from jaxtyping import Int

@@ -94,7 +94,7 @@ def dense_spans(sizes: Int[Tensor, " graphs"], entries: int) -> Iterator[tuple[i
 
 
 def _searched(edges: Tensor, node_ptr: Tensor, edge_ptr: Tensor, undirected: bool) -> Int16[Tensor, " pairs"]:
-    from magnetite.kernels.distances import all_pairs  # here, so that numba is loaded only when it is used
+    from magnetite.kernels.cpu.distances import all_pairs  # here, so that numba is loaded only when it is used
 
     pair_ptr = torch.nn.functional.pad((node_ptr.diff() ** 2).cumsum(0), (1, 0))
     distances = torch.empty(int(pair_ptr[-1]), dtype=torch.int16)

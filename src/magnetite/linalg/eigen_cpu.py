@@ -80,7 +80,7 @@ def lowest_of_graphs(
 def _solve(
     pairs: Pairs, operator: Operator, k: int, roots: Tensor, nodes: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    from magnetite.kernels.dense import solve_all
+    from magnetite.kernels.cpu.dense import solve_all
 
     entries, weights = operator.entries(pairs)
     count = len(pairs.sizes)

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from magnetite.linalg.eigen_block import one_block_each, suits
+from magnetite.kernels.cuda.lowest_pairs import one_block_each, suits
 
 Driver = Callable[[Tensor, int], tuple[Tensor, Tensor]]
 

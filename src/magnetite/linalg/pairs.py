@@ -38,7 +38,7 @@ def pair_edges(
     >>> pairs.low.tolist()[:2], pairs.high.tolist()[:2], pairs.forward.tolist()[:2], pairs.backward.tolist()[:2]
     ([0, 1], [1, 2], [1.0, 0.0], [1.0, 1.0])
     """
-    from magnetite.kernels.pairs import pair_up_all
+    from magnetite.kernels.cpu.pairs import pair_up_all
 
     m = edges.shape[1]
     weight = np.ones(m) if weights is None else weights.double().numpy()

@@ -57,7 +57,7 @@ class SparseHermitian:
         """`Z ← scale · (L X − shift · X) − carry · Z`, in place, on all cores: one step of a Chebyshev recurrence."""
         if self.data.is_cuda:
             return z.mul_(-carry).add_(self._product(x), alpha=scale).add_(x, alpha=-scale * shift)
-        from magnetite.kernels.sparse import combine_complex, combine_real
+        from magnetite.kernels.cpu.sparse import combine_complex, combine_real
 
         multiply = combine_complex if self.data.is_complex() else combine_real
         arrays = [array.numpy() for array in (self.start, self.columns, self.data, x, z)]
@@ -121,7 +121,7 @@ def gauged_laplacian(pairs: Pairs, operator: Operator) -> tuple[SparseHermitian,
 
     Otherwise, or where it is real already, `L` itself and None.
     """
-    from magnetite.kernels.pairs import find_gauge
+    from magnetite.kernels.cpu.pairs import find_gauge
 
     if operator.real:
         return sparse_laplacian(pairs, operator), None
@@ -136,7 +136,7 @@ def gauged_laplacian(pairs: Pairs, operator: Operator) -> tuple[SparseHermitian,
 
 
 def _assemble(pairs: Pairs, entries: Tensor, weights: Tensor, operator: Operator) -> SparseHermitian:
-    from magnetite.kernels.sparse import fill_rows, row_starts
+    from magnetite.kernels.cpu.sparse import fill_rows, row_starts
 
     n, count = int(pairs.sizes[0]), int(pairs.count[0])
     low, high = pairs.low[:count].numpy(), pairs.high[:count].numpy()
@@ -153,7 +153,7 @@ def scaled_degrees(
     low: np.ndarray, high: np.ndarray, weights: np.ndarray, n: int, operator: Operator
 ) -> tuple[np.ndarray, np.ndarray]:
     """The diagonal of `D` or `I`, and the factors `D^{-1/2}` or 1 of rows and columns."""
-    from magnetite.kernels.dense import scale_all_rows
+    from magnetite.kernels.cpu.dense import scale_all_rows
 
     diagonal, scale = np.empty(n), np.empty(n)
     scale_all_rows(low, high, weights, 0, low.size, n, operator.normalised, operator.rule.isolated, diagonal, scale)

@@ -40,7 +40,7 @@ def top_walks(
     >>> walks.landing.tolist(), walks.values[1].tolist()
     ([[0, 1], [0, 2], [2, 1]], [[1.0, 0.0], [0.0, 1.0]])
     """
-    from magnetite.kernels.walks import encode_nodes
+    from magnetite.kernels.cpu.walks import encode_nodes
 
     directions = 2 if reverse else 1
     start, columns, probability = _transitions(edges, size, weights, directions)
@@ -66,7 +66,7 @@ def _transitions(
     edges: Tensor, size: int, weights: Tensor | None, directions: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Compressed rows of the walk along the edges and, where wanted, of the one against them."""
-    from magnetite.kernels.walks import transition_rows
+    from magnetite.kernels.cpu.walks import transition_rows
 
     source, target = np.ascontiguousarray(edges.long().numpy())
     weight = np.ones(source.size) if weights is None else weights.double().numpy()

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
+from magnetite.io.storage import DamagedFile, read_json, read_tensors, write_json, write_tensors
 from magnetite.nn.module import Module, describe, rebuild
-from magnetite.storage import DamagedFile, read_json, read_tensors, write_json, write_tensors
 from magnetite.version import __version__
 
 FORMAT = 2

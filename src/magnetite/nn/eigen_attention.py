@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from magnetite.nn.eigen_attention_cuda import fused, suits
+from magnetite.kernels.cuda.eigen_attention import fused, suits
 from magnetite.nn.layers import filled
 
 

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from magnetite.batching import Batch, PaddedPairs
-from magnetite.nn import pair_head_cuda
+from magnetite.kernels.cuda import pair_head as pair_head_cuda
 from magnetite.nn.heads import Head, States, total
 from magnetite.nn.layers import Norm, activation_named
 from magnetite.nn.positions import Positions

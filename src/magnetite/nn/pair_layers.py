@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from magnetite.kernels.cuda.pair_sum import fused, suits
 from magnetite.nn.layers import activation_named, filled
-from magnetite.nn.pair_sum_cuda import fused, suits
 
 
 class PairSum(torch.nn.Module):

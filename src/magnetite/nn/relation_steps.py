@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import gelu
 
-from magnetite.nn import relation_cuda, relation_loop
+from magnetite.kernels.cuda import relation as relation_cuda
+from magnetite.nn import relation_loop
 from magnetite.nn.relation_loop import Run, kind_of
 
 KINDS = 5

@@ -9,8 +9,8 @@ import torch
 from filelock import FileLock, Timeout
 from rich.console import Console
 
-from magnetite.record import ADVICE, Record, read_record
-from magnetite.storage import DamagedFile, write_json
+from magnetite.io.record import ADVICE, Record, read_record
+from magnetite.io.storage import DamagedFile, write_json
 from magnetite.training import session
 from magnetite.training.config import Config
 from magnetite.training.presets import changed, configuration

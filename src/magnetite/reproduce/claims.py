@@ -5,7 +5,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from magnetite.record import Record
+from magnetite.io.record import Record
 from magnetite.reproduce import judges
 from magnetite.reproduce.cells import Request
 from magnetite.reproduce.measured import THRESHOLDS, Found, NotRun, Part, Results

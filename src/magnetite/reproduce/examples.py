@@ -11,9 +11,9 @@ from rich.table import Table
 
 from magnetite.encodings import Eigenpairs, MagneticLaplacian
 from magnetite.graphs import Digraphs
+from magnetite.io.record import Record
 from magnetite.linalg.potential import Relative
 from magnetite.plots import draw_first_eigenvector, save_figure
-from magnetite.record import Record
 
 NODES = 10
 PERMUTATIONS = 20

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from magnetite.record import read_record
+from magnetite.io.record import read_record
 from magnetite.reproduce.cells import Request, figures_of, longest_trained, provenance, train_missing
 from magnetite.reproduce.explanations import FIGURES, hypotheses
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from magnetite.record import ADVICE, read_record
+from magnetite.io.record import ADVICE, read_record
+from magnetite.io.storage import DamagedFile
 from magnetite.reproduce.cells import figures_of, longest_trained
 from magnetite.reproduce.playground import MEASURES, cell_name
 from magnetite.reproduce.sorting import LENGTHS
-from magnetite.storage import DamagedFile
 
 EQUAL = 0.10
 """Shares, such as F1, are equal within this difference, errors within this ratio to each other."""

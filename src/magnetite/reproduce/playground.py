@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from magnetite.record import Record
+from magnetite.io.record import Record
 from magnetite.reproduce.cells import (
     HALF_MILLION,
     TWO_MILLION,

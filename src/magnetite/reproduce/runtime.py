@@ -15,9 +15,9 @@ from rich.table import Table
 from magnetite.encodings import MagneticLaplacian, RandomWalk
 from magnetite.encodings.cache import Encoding
 from magnetite.graphs import Digraphs
+from magnetite.io.record import Record
 from magnetite.linalg.potential import Relative
 from magnetite.plots import save_figure
-from magnetite.record import Record
 
 DEGREE = 5
 """Mean degree of the Erdős–Rényi digraphs, as in the paper."""

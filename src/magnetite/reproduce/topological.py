@@ -5,8 +5,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from magnetite.io.record import Record
 from magnetite.plots import save_figure
-from magnetite.record import Record
 from magnetite.sorting import Estimate, batcher_figure
 
 NAME = "figure-topological-sorts"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from magnetite.graphs import Digraphs
+from magnetite.io.storage import read_json, write_json
 from magnetite.sorting import counting, drawing
-from magnetite.storage import read_json, write_json
 
 Comparator = tuple[int, int]
 
@@ -20,7 +20,7 @@ LONGEST_CHECK = 32
 
 def kernels() -> ModuleType:
     """The compiled loops, imported when first used: numba takes longer to load than all the rest."""
-    from magnetite.kernels import sorting
+    from magnetite.kernels.cpu import sorting
 
     return sorting
 

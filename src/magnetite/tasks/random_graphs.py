@@ -69,7 +69,7 @@ def _below(keys: Int[Tensor, " graphs"], use: int, bound: int) -> Int[Tensor, " 
 
 
 def _finish_on_cpu(drawn: Drawn, acyclic: bool) -> Digraphs:
-    from magnetite.kernels.random_graphs import sample  # here, so that numba is loaded only when it is used
+    from magnetite.kernels.cpu.random_graphs import sample  # here, so that numba is loaded only when it is used
 
     keys, thresholds = (tensor.numpy().view(np.uint64) for tensor in (drawn.keys, drawn.thresholds))
     sizes = drawn.sizes.numpy()

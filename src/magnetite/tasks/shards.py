@@ -7,7 +7,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from magnetite.storage import CHECKSUM, DamagedFile, read_json, read_tensors, write_json, write_tensors
+from magnetite.io.storage import CHECKSUM, DamagedFile, read_json, read_tensors, write_json, write_tensors
 from magnetite.tasks.examples import SPLITS, Examples, Task, shard_count
 from magnetite.version import __version__
 

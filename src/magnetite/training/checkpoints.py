@@ -13,8 +13,8 @@ import torch
 from safetensors import SafetensorError
 
 from magnetite.batching import Shape
+from magnetite.io.storage import DamagedFile, read_json, read_tensors, write_json, write_tensors
 from magnetite.nn import GraphModel, checkpoint
-from magnetite.storage import DamagedFile, read_json, read_tensors, write_json, write_tensors
 from magnetite.version import __version__
 
 FOLDER = "checkpoints"

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from magnetite.storage import replacing
+from magnetite.io.storage import replacing
 
 LOG = "log.jsonl"
 

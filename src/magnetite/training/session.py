@@ -13,9 +13,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from magnetite.io.record import Record
+from magnetite.io.storage import DamagedFile, check_writable, read_json, write_json
 from magnetite.nn import GraphModel
-from magnetite.record import Record
-from magnetite.storage import DamagedFile, check_writable, read_json, write_json
 from magnetite.tasks import Playground
 from magnetite.training.checkpoints import FOLDER, Checkpoints
 from magnetite.training.config import Config

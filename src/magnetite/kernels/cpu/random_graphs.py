@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from magnetite.kernels.random import mix
+from magnetite.kernels.cpu.random import mix
 
 
 @njit(cache=True, nogil=True)

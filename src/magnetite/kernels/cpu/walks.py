@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from magnetite.kernels.compile import kernel, part
+from magnetite.kernels.cpu.compile import kernel, part
 
 
 @kernel

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from magnetite.nn.cuda_kernels import CAN_COMPILE, Kernel
+from magnetite.kernels.cuda.launch import CAN_COMPILE, Kernel
 
 MOST_TOKENS, MOST_WIDTH, MOST_CHANNELS = 32, 17, 16
 """What the lanes of a warp and the shared memory of a block can hold."""

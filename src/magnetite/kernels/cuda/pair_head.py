@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from magnetite.nn.cuda_kernels import CAN_COMPILE, Kernel, knows_bfloat16
+from magnetite.kernels.cuda.launch import CAN_COMPILE, Kernel, knows_bfloat16
 
 WIDTHS = (64, 128, 256, 512)
 """Channels that the lanes of a warp read in one go."""

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from magnetite.nn.cuda_kernels import CAN_COMPILE, Kernel
+from magnetite.kernels.cuda.launch import CAN_COMPILE, Kernel
 
 MOST_FEATURES, MOST_HIDDEN = 16, 128
 """What the registers of a lane can hold."""

@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from magnetite.kernels.compile import part
+from magnetite.kernels.cpu.compile import part
 
 EPSILON = 2.0**-52
 ROUNDS = 4

@@ -4,7 +4,7 @@ from math import sqrt
 
 import numpy as np
 
-from magnetite.kernels.compile import kernel, part
+from magnetite.kernels.cpu.compile import kernel, part
 
 
 @part

@@ -2,7 +2,7 @@
 
 from math import atan2, inf, pi, sqrt
 
-from magnetite.kernels.compile import part
+from magnetite.kernels.cpu.compile import part
 
 ZERO = 1e-4
 TIE = 1e-5

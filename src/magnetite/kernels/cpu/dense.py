@@ -4,11 +4,11 @@ from math import sqrt
 
 import numpy as np
 
-from magnetite.kernels.compile import LANES, kernel, part
-from magnetite.kernels.householder import back_transform, tridiagonalise
-from magnetite.kernels.pairs import gauge
-from magnetite.kernels.phases import normalise
-from magnetite.kernels.tridiagonal import bisect, inverse_iterate
+from magnetite.kernels.cpu.compile import LANES, kernel, part
+from magnetite.kernels.cpu.householder import back_transform, tridiagonalise
+from magnetite.kernels.cpu.pairs import gauge
+from magnetite.kernels.cpu.phases import normalise
+from magnetite.kernels.cpu.tridiagonal import bisect, inverse_iterate
 
 
 @part

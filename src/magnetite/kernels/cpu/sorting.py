@@ -8,7 +8,7 @@ whose number has bit w − 6.
 import numpy as np
 from numba import njit
 
-from magnetite.kernels.random import below, mix
+from magnetite.kernels.cpu.random import below, mix
 
 PATTERNS = np.array(
     [

@@ -10,15 +10,15 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from magnetite.code.command import graph
+from magnetite.cli.data import data
+from magnetite.cli.graph import graph
+from magnetite.cli.train import evaluate, train
 from magnetite.encodings import SVD, Depth, Eigenpairs, Laplacian, MagneticLaplacian, RandomWalk, Sinusoidal
 from magnetite.encodings.cache import Encoding, cached, shards
-from magnetite.files import check_output, read_graphs, write_encoding
 from magnetite.graphs import Digraphs
+from magnetite.io.files import check_output, read_graphs, write_encoding
 from magnetite.linalg.potential import Potential, Relative
 from magnetite.packed import Packed
-from magnetite.tasks.command import data
-from magnetite.training.command import evaluate, train
 from magnetite.version import __version__
 
 app = typer.Typer(

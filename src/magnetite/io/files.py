@@ -14,8 +14,8 @@ from torch import Tensor
 
 from magnetite.encodings import Eigenpairs, NodeEncoding
 from magnetite.graphs import Digraphs
+from magnetite.io.storage import check_writable, replacing, write_tensors
 from magnetite.packed import Packed
-from magnetite.storage import check_writable, replacing, write_tensors
 from magnetite.version import __version__
 
 Row = tuple[int, list[str]]

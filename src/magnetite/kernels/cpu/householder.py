@@ -8,7 +8,7 @@ remainder). The rank-2 update of one step and the product `A v` of the next shar
 
 from math import sqrt
 
-from magnetite.kernels.compile import part
+from magnetite.kernels.cpu.compile import part
 
 NOTHING = 1e-40
 """Squared norm below which a row of a matrix of norm 1 counts as zero."""

@@ -10,7 +10,7 @@ from magnetite.code.drawing import LAYOUTS, to_svg
 from magnetite.code.export import to_graphml, to_json
 from magnetite.code.functions import Kind, Mask, find, functions, graph_of, parse, read_source
 from magnetite.code.graph import CodeGraph
-from magnetite.storage import check_writable, replacing
+from magnetite.io.storage import check_writable, replacing
 
 WRITERS: dict[str, Callable[[CodeGraph], str]] = {".svg": to_svg, ".json": to_json, ".graphml": to_graphml}
 """File endings and what makes their text."""

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from magnetite.kernels.bits import lowest
+from magnetite.kernels.cpu.bits import lowest
 
 BITS_UP_TO = 256
 """Nodes up to which bit sets are searched: a step then is a handful of words, however many edges there are."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from magnetite.kernels.compile import kernel, prefetch_row
+from magnetite.kernels.cpu.compile import kernel, prefetch_row
 
 AHEAD = 32
 """Entries of the matrix between fetching a row of the block and using it: longer than memory takes to answer."""

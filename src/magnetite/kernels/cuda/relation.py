@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from magnetite.nn.cuda_kernels import CAN_COMPILE, Kernel, knows_bfloat16
+from magnetite.kernels.cuda.launch import CAN_COMPILE, Kernel, knows_bfloat16
 from magnetite.nn.relation_loop import Run
 
 STATES, MOST_WIRES = (16, 32), 16

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from magnetite.storage import DamagedFile, read_json, write_json
+from magnetite.io.storage import DamagedFile, read_json, write_json
 from magnetite.version import __version__
 
 ADVICE = "remove it, and it is measured again"

@@ -1,0 +1,1 @@
+"""Readers and writers: graphs of other libraries, files of users, and atomic storage."""
