@@ -22,7 +22,7 @@ from magnetite.encodings import (
     graph_filter,
     inverse_fourier,
 )
-from magnetite.graphs import Digraphs
+from magnetite.graphs import Digraphs, read
 from magnetite.linalg.potential import Relative
 from magnetite.version import __version__
 
@@ -45,5 +45,6 @@ __all__ = [
     "inverse_fourier",
     "nn",
     "pad",
+    "read",
     "sorting",
 ]
