@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from magnetite.io.storage import DamagedFile, read_json, write_json
+from magnetite.kernels._compat import available_cores
 from magnetite.version import __version__
 
 ADVICE = "delete it and measure it again"
@@ -85,8 +86,7 @@ def device() -> str:
     """The name of the GPU if there is one, otherwise of the processor, with the number of cores and threads."""
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()  # not on macOS
-    return f"{_processor()}, {cores} cores, {torch.get_num_threads()} threads"
+    return f"{_processor()}, {available_cores()} cores, {torch.get_num_threads()} threads"
 
 
 def _processor() -> str:
