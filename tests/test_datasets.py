@@ -1,8 +1,7 @@
 import pytest
 import torch
 
-from magnetite.tasks import Playground as Distances
-from magnetite.tasks import Sorting
+from magnetite.tasks import Distances, Sorting
 
 pytest.importorskip("torch_geometric")
 from torch_geometric.loader import DataLoader
@@ -45,7 +44,7 @@ def test_data_are_generated_once_and_another_task_is_refused(tmp_path):
     two = SortingDataset(tmp_path, task, split="valid")
     assert torch.equal(one.edge_index, two.edge_index)
     assert stamps == {path: path.stat().st_mtime_ns for path in (tmp_path / "processed").glob("*.safetensors")}
-    with pytest.raises(ValueError, match="seed 0 there, 1 now"):
+    with pytest.raises(ValueError, match="seed 0 instead of 1"):
         SortingDataset(tmp_path, Sorting(valid=10, seed=1), split="valid")
 
 

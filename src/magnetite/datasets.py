@@ -16,10 +16,9 @@ from torch_geometric.data import Data, InMemoryDataset
 
 from magnetite.graphs import Digraphs
 from magnetite.io.storage import read_tensors, write_tensors
-from magnetite.tasks import Examples, Sorting, Task
-from magnetite.tasks import Playground as Distances
-from magnetite.tasks.examples import check_split, shard_count
-from magnetite.tasks.shards import MANIFEST, claim, read, write
+from magnetite.tasks import Distances, Examples, Sorting, Task
+from magnetite.tasks.base import check_split
+from magnetite.tasks.shards import MANIFEST, claim, read, shard_name, write
 
 Columns = dict[str, tuple[Tensor, Tensor]]
 """Packed attributes by name, each with pointers to where the entries of each graph begin."""
@@ -71,8 +70,8 @@ class TaskDataset(InMemoryDataset):
     @property
     def processed_file_names(self) -> list[str]:
         """The shards of the split and the manifest."""
-        shards = [f"{self.split}-{number:05d}.safetensors" for number in range(shard_count(self.task, self.split))]
-        return [*shards, MANIFEST]
+        shards = range(self.task.shard_count(self.split))
+        return [*(shard_name(self.split, number) for number in shards), MANIFEST]
 
     def process(self) -> None:
         """Generate the missing shards."""

@@ -46,25 +46,30 @@ def _main(
         raise typer.Exit
 
 
-def main() -> None:
-    """Run the command line: an error is one line on standard error and exit code 2."""
-    command = typer.main.get_command(app)
+def main(commands: typer.Typer = app, name: str = "magnetite") -> None:
+    """Run a command line: an error is one line on standard error and exit code 2.
+
+    Args:
+        commands: The commands.
+        name: Name of the program in messages.
+    """
+    command = typer.main.get_command(commands)
     try:
-        code = command.main(prog_name="magnetite", standalone_mode=False) or 0
+        code = command.main(prog_name=name, standalone_mode=False) or 0
         if code == INTERRUPTED:
-            _print_error("stopped")
+            _print_error(name, "stopped")
         sys.exit(code)
     except Exception as error:
         line = _one_line(error)
         if line is None:
             raise
-        _print_error(line)
+        _print_error(name, line)
         sys.exit(2)
 
 
-def _print_error(line: str) -> None:
+def _print_error(name: str, line: str) -> None:
     if line:
-        Console(stderr=True, soft_wrap=True, markup=False, highlight=False).print(f"magnetite: {line}")
+        Console(stderr=True, soft_wrap=True, markup=False, highlight=False).print(f"{name}: {line}")
 
 
 def _one_line(error: Exception) -> str | None:
