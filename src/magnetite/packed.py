@@ -38,8 +38,6 @@ class Packed:
 
     axes: ClassVar[dict[str, tuple[Axis, int]]] = {}
     pointers: ClassVar[tuple[str, ...]] = ("node_ptr",)
-    empty: ClassVar[float] = 0
-    """The value of padding."""
 
     def __len__(self) -> int:
         return self.node_ptr.numel() - 1

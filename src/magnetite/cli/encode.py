@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
-from magnetite.encodings import ENCODINGS, Eigenpairs, NodeEncoding
+from magnetite.encodings import ENCODINGS, Depth, Eigenpairs, MagneticLaplacian, NodeEncoding, RandomWalk
 from magnetite.encodings.cache import Encoding, cached, shards
 from magnetite.graphs import FORMATS, Digraphs, node_numbers, read
 from magnetite.io.files import TABLE_WRITERS, TENSOR_WRITERS, Column, check_output, write_arrays, write_table
@@ -44,7 +44,7 @@ def encode(
         typer.Option(
             help="Number of eigenvectors (magnetic, laplacian), rank (svd), width (sinusoidal) or largest depth "
             "(depth).",
-            show_default="16; depth: 20",
+            show_default=f"{DEFAULT_SIZE}; depth: {Depth.cap}",
         ),
     ] = None,
     q: Annotated[
@@ -71,13 +71,15 @@ def encode(
         str | None,
         typer.Option(
             help=f"magnetic: definition of the Laplacian, one of {', '.join(CONVENTIONS)}.",
-            show_default="paper",
+            show_default=MagneticLaplacian.convention,
             autocompletion=lambda: list(CONVENTIONS),
         ),
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="walks: number of steps.", show_default="3")] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="walks: number of steps.", show_default=str(RandomWalk.steps))
+    ] = None,
     restart: Annotated[
-        float | None, typer.Option(help="walks: restart probability of PageRank.", show_default="0.05")
+        float | None, typer.Option(help="walks: restart probability of PageRank.", show_default=str(RandomWalk.restart))
     ] = None,
     plot: Annotated[
         Path | None,
