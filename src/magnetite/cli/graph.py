@@ -13,7 +13,7 @@ from magnetite.code.graph import CodeGraph
 from magnetite.io.storage import check_writable, replacing
 
 WRITERS: dict[str, Callable[[CodeGraph], str]] = {".svg": to_svg, ".json": to_json, ".graphml": to_graphml}
-"""Functions that return the content of a file, by its ending."""
+"""Functions that return the content of a file, by its extension."""
 KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
 MASKS: dict[str, Mask] = {"strict": "strict", "paper": "paper", "none": None}
 
@@ -54,7 +54,7 @@ def graph(
         if value not in known:
             raise ValueError(f"{option} must be one of {', '.join(known)}, got {value!r}")
     if out.suffix not in WRITERS:
-        raise ValueError(f"{out} has an unknown file ending: use one of {' '.join(WRITERS)}")
+        raise ValueError(f"{out} has an unknown file extension: use one of {' '.join(WRITERS)}")
     if compare and out.suffix != ".svg":
         raise ValueError(f"--compare draws a picture, and {out} is not one: use .svg")
     check_writable(out)
