@@ -1,4 +1,4 @@
-"""From source text and files to graphs: finding functions, building one or all of them, on one core or several."""
+"""Source text and files: parse them, find functions, build the graphs of one or all of them, write trees as text."""
 
 import ast
 import gc
@@ -8,7 +8,8 @@ import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing import get_context
 from os import PathLike
 from typing import Literal, get_args
@@ -20,12 +21,19 @@ Mask = Literal["strict", "paper"] | None
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 Job = tuple[str, Kind, Mask, bool]
 FILES_AHEAD = 4
-"""Files that each worker may be ahead of the reader."""
+"""Number of files per worker that are submitted ahead of the reader."""
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function found in a source: its tree, its qualified name, whether a class or another function holds it."""
+    """A function found in a source.
+
+    Args:
+        node: Its definition.
+        name: Qualified name.
+        is_method: Whether a class holds it.
+        is_nested: Whether another function holds it.
+    """
 
     node: Definition
     name: str
@@ -40,19 +48,32 @@ def build(
     name: str | None = None,
     keep_docstrings: bool = False,
 ) -> CodeGraph:
-    """The graph of one function of the source: the only one, or the one of this (qualified) name.
+    """The graph of one function.
+
+    Args:
+        source: Python source that defines the function.
+        kind: "dataflow", or "ast" for the graph of OGB Code2.
+        mask: Hide the function's name: "strict" everywhere, "paper" in the definition and plain recursive calls, None.
+        name: Name or qualified name; needed where the source defines several functions.
+        keep_docstrings: Whether docstrings become nodes.
 
     >>> build("class A:\\n    def f(self):\\n        return self.g()\\n    def g(self):\\n        pass", name="A.g")
     CodeGraph(A.g, dataflow, 4 nodes, 4 edges)
     """
-    found = find(functions(parse(source)), name)
-    return graph_of(found, kind, mask, keep_docstrings)
+    return graph_of(find(functions(parse(source)), name), kind, mask, keep_docstrings)
 
 
 def build_all(
     path: str | PathLike[str], kind: Kind = "dataflow", mask: Mask = "strict", keep_docstrings: bool = False
 ) -> Iterator[CodeGraph]:
-    """The graph of every function and method of a file, nested ones too, with qualified names, in text order."""
+    """The graphs of all functions and methods of a file, including nested ones, in text order.
+
+    Args:
+        path: A Python file.
+        kind: "dataflow" or "ast".
+        mask: "strict", "paper" or None, see `build`.
+        keep_docstrings: Whether docstrings become nodes.
+    """
     for function in functions(parse(read_source(path), os.fspath(path))):
         yield graph_of(function, kind, mask, keep_docstrings)
 
@@ -64,17 +85,23 @@ def build_files(
     keep_docstrings: bool = False,
     workers: int = 1,
 ) -> Iterator[tuple[str, list[CodeGraph] | ValueError]]:
-    """Every file's graphs, in the order of the paths; a file that fails gives its error.
+    """The graphs of many files, in the order of the paths: pairs of a path and its graphs, or the error of a file.
 
-    Several `workers` are processes that import the calling script: keep its work under `if __name__ == "__main__":`.
+    Args:
+        paths: Python files.
+        kind: "dataflow" or "ast".
+        mask: "strict", "paper" or None, see `build`.
+        keep_docstrings: Whether docstrings become nodes.
+        workers: Number of processes. Several of them import the calling script, whose work must therefore be guarded by
+            `if __name__ == "__main__":`.
     """
     if isinstance(paths, str | PathLike):
-        raise ValueError(f"{os.fspath(paths)!r} is one path: give a list of them, or use build_all")
+        raise ValueError(f"{os.fspath(paths)!r} is a single path: give a list of paths, or use build_all")
     jobs: Iterator[Job] = ((os.fspath(path), kind, mask, keep_docstrings) for path in paths)
     if workers <= 1:
         yield from map(_build_file, jobs)
         return
-    # Spawned, not forked: other threads (of PyTorch, say) may hold locks. What was imported is no garbage: freeze it.
+    # Spawned, not forked, since other threads (of PyTorch, say) may hold locks. gc need not scan imported modules.
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=gc.freeze)
     pending: deque[Future[tuple[str, list[CodeGraph] | ValueError]]] = deque()
     try:
@@ -97,66 +124,74 @@ def _build_file(job: Job) -> tuple[str, list[CodeGraph] | ValueError]:
 
 
 def graph_of(function: Function, kind: Kind, mask: Mask, keep_docstrings: bool) -> CodeGraph:
-    """The graph of a function that was found."""
+    """The graph of a function found by `functions`.
+
+    Args:
+        function: The function.
+        kind: "dataflow" or "ast".
+        mask: "strict", "paper" or None, see `build`.
+        keep_docstrings: Whether docstrings become nodes.
+    """
     if mask not in ("strict", "paper", None):
-        raise ValueError(f"mask={mask!r} is unknown: try 'strict', 'paper' or None")
+        raise ValueError(f"mask must be 'strict', 'paper' or None, got {mask!r}")
     if kind == "dataflow":
-        from magnetite.code.dataflow import dataflow_graph
+        from magnetite.code.dataflow.graph import dataflow_graph
 
         return dataflow_graph(function.node, function.name, mask, function.is_method, keep_docstrings)
     if kind == "ast":
-        from magnetite.code.masking import masked_nodes
-        from magnetite.code.sequential import sequential
+        from magnetite.code.ast_graph import ast_graph
+        from magnetite.code.dataflow.masking import masked_syntax
 
-        hidden = masked_nodes(function.node, mask, function.is_method)
-        return replace(sequential(function.node, hidden, keep_docstrings), name=function.name)
-    raise ValueError(f"kind={kind!r} is unknown: try one of {', '.join(map(repr, get_args(Kind)))}")
+        masked = masked_syntax(function.node, mask, function.is_method)
+        return ast_graph(function.node, function.name, masked, keep_docstrings)
+    raise ValueError(f"kind must be one of {', '.join(map(repr, get_args(Kind)))}, got {kind!r}")
 
 
 def parse(source: str, origin: str = "<source>") -> ast.Module:
-    """The syntax tree of a source, which may be indented as a whole (a method cut out of its class)."""
+    """The syntax tree of a source.
+
+    Args:
+        source: Python source; it may be indented as a whole, as a method cut out of its class is.
+        origin: Where it comes from, for error messages.
+    """
     if not isinstance(source, str):
-        raise TypeError(
-            f"source is {type(source).__name__}, not text: give inspect.getsource(function) or a file's text"
-        )
+        raise TypeError(f"source must be text, got {type(source).__name__}: give inspect.getsource(function)")
     indented = source.lstrip("\r\n\f")[:1] in (" ", "\t")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the source's own, as of invalid escapes
+            warnings.simplefilter("ignore")  # about the source, such as invalid escapes
             tree = ast.parse(f"if True:\n{source}" if indented else source)
     except SyntaxError as error:
         line = (error.lineno or 1) - indented
-        raise ValueError(f"{origin}, line {line}: {error.msg}: give source that this Python can parse") from error
+        raise ValueError(f"{origin}, line {line}: {error.msg}: this version of Python cannot parse it") from error
     except ValueError as error:
-        raise ValueError(f"{origin}: {error}: give text without null bytes and lone surrogates") from error
+        raise ValueError(f"{origin}: {error}: remove null bytes and lone surrogates") from error
     except (RecursionError, MemoryError) as error:
-        raise ValueError(
-            f"{origin}: nested too deeply for Python's parser: split the expression or the branches"
-        ) from error
+        raise ValueError(f"{origin}: nested too deeply for Python's parser: split the expression or branch") from error
     if indented:
         ast.increment_lineno(tree, -1)
     return tree
 
 
 def parse_function(source: str, name: str | None = None) -> tuple[ast.Module, Definition]:
-    """A source's tree, and one function in it: the only one, or the one of this (qualified) name."""
+    """The tree of a source, and one function in it; the arguments are those of `build`."""
     tree = parse(source)
     return tree, find(functions(tree), name).node
 
 
 def read_source(path: str | PathLike[str]) -> str:
-    """The text of a file in the encoding that it declares (PEP 263), UTF-8 by default."""
+    """The text of a Python file in the encoding that it declares (PEP 263), UTF-8 by default."""
     try:
         with tokenize.open(path) as file:
             return file.read()
     except (UnicodeDecodeError, SyntaxError, LookupError) as error:
         raise ValueError(
-            f"{os.fspath(path)} is not text in its declared encoding ({error}): save it as UTF-8 or declare another"
+            f"{os.fspath(path)} cannot be decoded ({error}): save it as UTF-8, or declare its encoding"
         ) from error
 
 
 def functions(tree: ast.Module) -> Iterator[Function]:
-    """Every function below a tree, with its qualified name, in text order."""
+    """All functions of a tree, with their qualified names, in text order."""
     pending: list[tuple[ast.AST, str, bool, bool]] = [(tree, "", False, False)]
     while pending:
         node, prefix, in_class, in_function = pending.pop()
@@ -170,14 +205,19 @@ def functions(tree: ast.Module) -> Iterator[Function]:
 
 
 HOLDERS = (ast.stmt, ast.ExceptHandler, ast.match_case)
-"""Nodes below which a definition can stand."""
+"""Syntax nodes that can contain a definition."""
 
 
 def find(found: Iterable[Function], name: str | None) -> Function:
-    """The only function that no other one holds, or the one of this name: qualified, or its last part."""
+    """Choose one function.
+
+    Args:
+        found: The functions of a source.
+        name: Qualified name, or its last component; None for the only function that is not nested.
+    """
     candidates = list(found)
     if not candidates:
-        raise ValueError("the source defines no function: give source with a 'def'")
+        raise ValueError("the source defines no function")
     if name is None:
         matches = [function for function in candidates if not function.is_nested]
     else:
@@ -188,6 +228,24 @@ def find(found: Iterable[Function], name: str | None) -> Function:
     if not matches:
         raise ValueError(f"the source has no function {name!r}: choose one of {shown}")
     if len(names) > 1:
-        asked = "the source defines several functions" if name is None else f"name={name!r} fits several functions"
-        raise ValueError(f"{asked} ({shown}): give the qualified name of one")
-    return matches[-1]  # as Python does, where one is defined again
+        problem = "the source defines several functions" if name is None else f"name={name!r} matches several functions"
+        raise ValueError(f"{problem} ({shown}): give the qualified name of one")
+    return matches[-1]  # a later definition replaces an earlier one
+
+
+@contextmanager
+def recursion_guard() -> Iterator[None]:
+    """Turn a RecursionError of `ast` into a ValueError that says what to do."""
+    try:
+        yield
+    except RecursionError as error:
+        raise ValueError("the source is nested too deeply to be rewritten: split its longest expressions") from error
+
+
+def text_of(tree: ast.Module) -> str:
+    """The text of a tree from `parse`, without the `if` that `parse` puts around indented source."""
+    first = tree.body[0]
+    if isinstance(first, ast.If) and first.lineno == 0:
+        tree = ast.Module(first.body, [])
+    with recursion_guard():
+        return ast.unparse(tree)

@@ -1,12 +1,12 @@
-"""What code reads and writes: the kinds of effects, and what is assumed of calls.
+"""What code reads and writes: the kinds of effects, and the tables of what calls may do.
 
-An effect is a tuple `(kind, variable, selector, node)`. Locations are a variable, and the parts of the heap behind it:
-`x.attr` (selector `attr`), `x[...]` (selector `[]`), or everything (selector None). Deeper paths are cut: `x.a.b` and
-`x.a[0]` are parts of `x.a`.
+An effect is a tuple `(kind, variable, selector, node)`. A location is a variable, or a part of the heap behind it:
+`x.attr` (selector `attr`), `x[...]` (selector `[]`), or all of it (selector None). Deeper paths are truncated: `x.a.b`
+and `x.a[0]` are parts of `x.a`.
 
-Assumptions, beyond which the analysis is exact: calls that are no member calls have no side effects, save those of
-`WRITERS`; parameters are distinct objects; results of calls are fresh; methods of modules are pure; iterating does not
-use an iterable up; operators do not mutate their operands.
+Assumptions: calls of functions have no side effects, except those in `WRITERS`; parameters are distinct objects;
+results of calls are fresh; methods of modules are pure; iterating does not exhaust an iterable; operators do not mutate
+their operands. Under these assumptions the analysis is conservative.
 """
 
 import ast
@@ -16,10 +16,10 @@ from typing import Any
 READ, USE, HEAP_READ, WRITE, HEAP_WRITE, DEEP_WRITE, MUTATE, AUGMENT, APPLY, BARRIER = range(10)
 """Kinds of effects.
 
-READ and WRITE a variable; USE: read it and all its heap; HEAP_READ a part and all behind it; HEAP_WRITE: make a part
-refer to something else; DEEP_WRITE: change the object that a part refers to; MUTATE: the same by a member call, which
-changes locals but only reads modules; AUGMENT: `x += …`, which may change the object in place; APPLY the effects of a
-nested function at a call of it; BARRIER: `yield` and `await`.
+READ and WRITE a variable; USE: read it and its whole heap; HEAP_READ: read a part and everything behind it;
+HEAP_WRITE: make a part refer to another object; DEEP_WRITE: change the object that a part refers to; MUTATE: the same
+by a method call, which changes locals but only reads modules; AUGMENT: `x += …`, which may change the object in place;
+APPLY: the effects of a nested function at a call of it; BARRIER: `yield` and `await`.
 """
 
 SUBSCRIPT = "[]"
@@ -36,7 +36,7 @@ _MUTATORS = """
     __init__ __next__ __setattr__ __setitem__
 """
 MUTATORS = frozenset(_MUTATORS.split())
-"""Methods that write their receiver even where their result is used."""
+"""Methods that write their receiver even if their result is used."""
 
 WRITERS = frozenset({"next", "anext", "setattr", "delattr"})
 """Functions that write the heap of their first argument."""
@@ -51,15 +51,15 @@ _SEQUENCE_METHODS = """
     removesuffix replace rjust rstrip strip swapcase title translate upper zfill copy
 """
 SEQUENCE_METHODS = frozenset(_SEQUENCE_METHODS.split())
-"""Methods by which a sequence literal gives a sequence."""
+"""Methods of a sequence literal whose result is a sequence."""
 
 
 Copy = tuple[str, str | None]
-"""A variable's name and a selector: what a value is a part of, uncopied."""
+"""A variable's name and a selector: an object that a value may be an alias of."""
 
 
 def copied(node: ast.expr | None) -> Iterator[Copy]:
-    """What an expression may hand on uncopied.
+    """What the value of an expression may be an alias of.
 
     >>> list(copied(ast.parse("a.b[0] if c else (d or e(f))", mode="eval").body))
     [('a', 'b'), ('d', None)]
@@ -82,7 +82,7 @@ def copied(node: ast.expr | None) -> Iterator[Copy]:
 
 
 def elements(node: ast.expr) -> Iterator[Copy]:
-    """What iterating over an expression, or taking it apart, hands on uncopied.
+    """What an element of an expression's value, by iteration or unpacking, may be an alias of.
 
     >>> list(elements(ast.parse("(a, b.c)", mode="eval").body)), list(elements(ast.parse("xs", mode="eval").body))
     ([('a', None), ('b', 'c')], [('xs', '[]')])

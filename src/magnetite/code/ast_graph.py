@@ -1,15 +1,15 @@
-"""The sequential graph: a function's syntax tree as OGB Code2 has it, and the edges that OGB's baselines add.
+"""The AST graph, `kind="ast"`: a function's syntax tree as in OGB Code2, with the edges that OGB's baselines add.
 
-The data set was built with Python 3.6, so its trees are made again from those of today:
+The data set was built with Python 3.6, so current syntax trees are converted to that version:
 
-- constants are `Num`, `Str`, `Bytes`, `NameConstant` or `Ellipsis`; what a subscript holds is an `Index`, a `Slice` or,
-  where slices are mixed with others, an `ExtSlice`; an f-string (or format) in which nothing is formatted is a `Str`;
+- constants are `Num`, `Str`, `Bytes`, `NameConstant` or `Ellipsis`; the index of a subscript is an `Index`, a `Slice`
+  or, with slices among other elements, an `ExtSlice`; an f-string (or format) without formatted values is a `Str`;
 - node 0 is the `Module`, so the function has depth 1; nodes are numbered in depth-first order;
-- types that Python 3.6 did not have (`NamedExpr`, `Match`, `TryStar`, …) are `__UNK__`, as OGB's mapping has it.
+- types that Python 3.6 lacks (`NamedExpr`, `Match`, `TryStar`, …) are `__UNK__`, as in OGB's mapping.
 
-A node's attribute is the first of its fields `name`, `arg`, `s`, `n`, `id`, `attr` that is set, as a string. Where that
-is odd, it stays: `True`, `False`, `None` and `...` have no attribute at all; bytes carry their quotes, `b'x'`; an
-import's module and its new name are left out, and so are the names after `global`; an empty string is an attribute.
+A node's attribute is the first of its fields `name`, `arg`, `s`, `n`, `id`, `attr` that is set, as a string. OGB's
+peculiarities are kept: `True`, `False`, `None` and `...` have no attribute; bytes include their quotes, `b'x'`; the
+module and the new name of an import and the names after `global` are omitted; an empty string is an attribute.
 """
 
 import ast
@@ -17,11 +17,10 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
-from magnetite.code.graph import CodeGraph, Edge
-from magnetite.code.vocabulary import MASK
+from magnetite.code.graph import MASK, CodeGraph, Edge
 
 UNKNOWN = "__UNK__"
-"""OGB's type of a node that Python 3.6 does not know."""
+"""OGB's type of a node that Python 3.6 lacks."""
 
 _NODE_TYPES = """
     Module FunctionDef AsyncFunctionDef ClassDef Return Delete Assign AugAssign AnnAssign For AsyncFor While If With
@@ -35,17 +34,17 @@ NODE_TYPES = frozenset(_NODE_TYPES.split())
 """The 97 node types of Python 3.6 that a parsed function can have."""
 
 EDGE_FLAGS = {"FIELD": (0, 0), "FIELD_INVERSE": (0, 1), "NEXT_TOKEN": (1, 0), "NEXT_TOKEN_INVERSE": (1, 1)}
-"""OGB's two flags of each edge type: is it a next-token edge, is it turned round."""
+"""OGB's two flags of each edge type: is it a next-token edge, is it inverted."""
 
 ATTRIBUTES = ("name", "arg", "id", "attr")
-"""Where a node's attribute stands, in OGB's order; `s` and `n` are the values of constants."""
+"""Fields that hold a node's attribute, in OGB's order; `s` and `n` are the values of constants."""
 
 LONGEST_NUMBER = 4096
-"""Bits of a whole number up to which it is written in decimals; Python itself refuses to do so a little later."""
+"""Bits of the longest integer that is written in decimal; Python refuses to print much longer ones."""
 
 
 class _Index(ast.AST):
-    """What stood between the brackets of a subscript without slices."""
+    """The index of a subscript without slices."""
 
     _fields = ("value",)
 
@@ -54,7 +53,7 @@ class _Index(ast.AST):
 
 
 class _ExtSlice(ast.AST):
-    """What stood between the brackets of a subscript with slices among others."""
+    """The index of a subscript with slices among other elements."""
 
     _fields = ("dims",)
 
@@ -62,13 +61,19 @@ class _ExtSlice(ast.AST):
         self.dims = dims
 
 
-def sequential(
-    function: ast.FunctionDef | ast.AsyncFunctionDef, masked: Collection[ast.AST] = (), keep_docstrings: bool = False
+def ast_graph(
+    function: ast.FunctionDef | ast.AsyncFunctionDef,
+    name: str | None = None,
+    masked: Collection[ast.AST] = (),
+    keep_docstrings: bool = False,
 ) -> CodeGraph:
-    """OGB Code2's graph of a function: the syntax tree, the next-token edges, and each of them turned round.
+    """OGB Code2's graph of a function: the syntax tree, the next-token edges, and the inverse of every edge.
 
-    The attributes of the `masked` nodes become `MASK`. A docstring is left out unless `keep_docstrings` asks for it;
-    OGB's script keeps it as an `Expr` with a `Str`.
+    Args:
+        function: The definition.
+        name: Name of the graph; the function's name by default.
+        masked: Syntax nodes whose attribute is replaced by `MASK`.
+        keep_docstrings: Whether docstrings become nodes; OGB's script keeps them as an `Expr` with a `Str`.
     """
     nodes, parents = _walk(function, keep_docstrings)
     hidden = set(map(id, masked))
@@ -81,7 +86,7 @@ def sequential(
         lines.append(getattr(node, "lineno", 0))
     return CodeGraph(
         kind="ast",
-        name=function.name,
+        name=name or function.name,
         types=tuple(types),
         attributes=tuple(attributes),
         depths=tuple(depths),
@@ -91,7 +96,7 @@ def sequential(
 
 
 def _walk(function: ast.stmt, keep_docstrings: bool) -> tuple[list[ast.AST], list[int]]:
-    """All nodes in depth-first order and the number of each one's parent; the root is its own."""
+    """All nodes in depth-first order, and the number of each node's parent; the root is its own parent."""
     nodes: list[ast.AST] = []
     parents: list[int] = []
     stack: list[tuple[ast.AST, int]] = [(ast.Module(body=[function], type_ignores=[]), 0)]
@@ -105,7 +110,7 @@ def _walk(function: ast.stmt, keep_docstrings: bool) -> tuple[list[ast.AST], lis
 
 
 def _children(node: ast.AST, keep_docstrings: bool) -> Iterator[ast.AST]:
-    """The children of a node in the order of its fields, as Python 3.6 had them."""
+    """The children of a node in the order of its fields, as in Python 3.6."""
     for field in node._fields:
         value = getattr(node, field, None)
         if isinstance(value, list):
@@ -121,7 +126,7 @@ def _has_docstring(node: ast.AST) -> bool:
 
 
 def _as_in_36(node: ast.AST) -> ast.AST:
-    """An f-string in which nothing is formatted was a string."""
+    """An f-string without formatted values is a string."""
     if isinstance(node, ast.JoinedStr) and all(isinstance(part, ast.Constant) for part in node.values):
         text = "".join(str(part.value) for part in node.values if isinstance(part, ast.Constant))
         return ast.copy_location(ast.Constant(text), node)
@@ -129,7 +134,7 @@ def _as_in_36(node: ast.AST) -> ast.AST:
 
 
 def _slice(node: ast.AST) -> ast.AST:
-    """What stands between brackets, wrapped as Python 3.6 did."""
+    """The index of a subscript, wrapped as in Python 3.6."""
     if isinstance(node, ast.Slice):
         return node
     if isinstance(node, ast.Tuple) and any(isinstance(part, ast.Slice) for part in node.elts):
@@ -157,7 +162,7 @@ def _known_of(kind: type[ast.AST]) -> tuple[str, tuple[str, ...]]:
 
 
 def _constant(value: object) -> tuple[str, str | None]:
-    """The type that a constant had, by its value: `bool` goes first, since `True` is an `int` as well."""
+    """Type and attribute of a constant; `bool` is checked first, since `True` is an `int` as well."""
     if value is None or isinstance(value, bool):
         return "NameConstant", None
     if value is Ellipsis:
@@ -168,10 +173,10 @@ def _constant(value: object) -> tuple[str, str | None]:
 
 
 def _edges(parents: Sequence[int], attributes: Sequence[str | None]) -> Iterator[Edge]:
-    """OGB's order: the tree's edges by parent, turned round, the next-token edges, turned round."""
+    """In OGB's order: the tree's edges by parent, their inverses, the next-token edges, their inverses."""
     tree = sorted((parent, child) for child, parent in enumerate(parents) if child)
     tokens = list(pairwise(node for node, attribute in enumerate(attributes) if attribute is not None))
-    new_edge = Edge._make  # twice as fast as a call of the class
+    new_edge = Edge._make  # twice as fast as calling the class
     for kind, inverse, pairs in (("FIELD", "FIELD_INVERSE", tree), ("NEXT_TOKEN", "NEXT_TOKEN_INVERSE", tokens)):
         yield from (new_edge((source, target, kind, "")) for source, target in pairs)
         yield from (new_edge((target, source, inverse, "")) for source, target in pairs)

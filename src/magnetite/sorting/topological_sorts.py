@@ -1,4 +1,4 @@
-"""How many topological sorts an acyclic graph has: exactly, or estimated without bias where that is too much."""
+"""The number of topological sorts of an acyclic graph: exact, or an unbiased estimate for large graphs."""
 
 import random
 from dataclasses import dataclass
@@ -7,19 +7,19 @@ from math import isqrt, log10
 from magnetite.graphs import Digraphs
 
 MAX_STATES = 1_000_000
-"""Sets of nodes held at once by the exact count, some 300 bytes each."""
+"""Down-sets held at once by the exact count, about 300 bytes each."""
 
 Layer = dict[int, tuple[int, int]]
-"""Down-sets of one size: how many sorts lead to each, and the set of nodes that may come next."""
+"""Down-sets of one size: the number of sorts that lead to each, and the set of nodes that may come next."""
 
 
 class TooManyStates(ValueError):
-    """The exact count needs more memory than it was allowed."""
+    """The exact count needs more down-sets than allowed."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An unbiased estimate with its standard error; whole numbers, since counts leave the range of floats."""
+    """An unbiased estimate with its standard error; integers, since counts exceed the range of floats."""
 
     value: int
     error: int
@@ -30,17 +30,22 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Order:
-    """One acyclic graph as bit sets: bit `u` of `before[v]` is set where an edge points from `u` to `v`."""
+class PartialOrder:
+    """An acyclic graph as bit sets.
+
+    Args:
+        before: Bit `u` of `before[v]` is set where an edge points from `u` to `v`.
+        after: Bit `v` of `after[u]` is set where an edge points from `u` to `v`.
+    """
 
     before: tuple[int, ...]
     after: tuple[int, ...]
 
     @classmethod
-    def of(cls, graph: Digraphs) -> "Order":
-        """From a container of one graph; cycles are refused, since they have no topological sort."""
+    def of(cls, graph: Digraphs) -> "PartialOrder":
+        """From a container of one acyclic graph."""
         if len(graph) != 1:
-            raise ValueError(f"{len(graph)} graphs were given: topological sorts are counted one graph at a time")
+            raise ValueError(f"topological sorts are counted one graph at a time, got {len(graph)} graphs")
         size = graph.num_nodes
         before, after = [0] * size, [0] * size
         for source, target in graph.edges.T.tolist():
@@ -48,7 +53,7 @@ class Order:
             after[source] |= 1 << target
         order = cls(tuple(before), tuple(after))
         if len(order.any_sort()) < size:
-            raise ValueError("the graph has a cycle, and so no topological sort: count acyclic graphs only")
+            raise ValueError("the graph has a cycle and therefore no topological sort: give an acyclic graph")
         return order
 
     def sources(self) -> int:
@@ -56,7 +61,7 @@ class Order:
         return sum(1 << node for node, needed in enumerate(self.before) if not needed)
 
     def take(self, node: int, done: int, ready: int) -> tuple[int, int]:
-        """After `node`: the nodes that are done, and those that may come next."""
+        """Take `node` next; return the nodes that are done and those that may come next."""
         done |= 1 << node
         ready &= ~(1 << node)
         for next_node in members(self.after[node]):
@@ -65,7 +70,7 @@ class Order:
         return done, ready
 
     def any_sort(self) -> list[int]:
-        """Some topological sort; shorter than the graph if that has a cycle."""
+        """A topological sort; shorter than the graph if that has a cycle."""
         done, ready, found = 0, self.sources(), []
         while ready:
             found.append(ready.bit_length() - 1)
@@ -90,13 +95,16 @@ def members(nodes: int) -> list[int]:
 def count_topological_sorts(graph: Digraphs, max_states: int = MAX_STATES) -> int:
     """Exact number of topological sorts, `N(D) = Σ_{v maximal in D} N(D \\ v)` over the down-sets `D`.
 
-    A down-set holds all predecessors of its members; those of one size are kept at a time, and there are as many as
-    antichains. More than `max_states` of one size raise `TooManyStates`.
+    A down-set contains all predecessors of its members. The down-sets of one size are kept at a time.
+
+    Args:
+        graph: A container of one acyclic graph.
+        max_states: Number of down-sets of one size above which `TooManyStates` is raised.
 
     >>> count_topological_sorts(Digraphs.from_edges([[0, 0], [1, 2]]))
     2
     """
-    order = Order.of(graph)
+    order = PartialOrder.of(graph)
     layer: Layer = {0: (1, order.sources())}
     for _ in order.before:
         layer = _following(order, layer, max_states)
@@ -104,26 +112,32 @@ def count_topological_sorts(graph: Digraphs, max_states: int = MAX_STATES) -> in
 
 
 def estimate_topological_sorts(graph: Digraphs, states: int = 1000, runs: int = 16, seed: int = 0) -> Estimate:
-    """Unbiased estimate: the exact count, but where more than `states` down-sets meet, a random part goes on for all.
+    """Unbiased estimate of the number of topological sorts: the exact count on a random sample of the down-sets.
 
-    A down-set that `w` sorts lead to is kept with probability `p = min(1, w / τ)` and then counts `w / p`, so nothing
-    changes in the mean; `τ` is such that `states` of them remain. Runs are independent, and their spread gives the
-    error. Sampling whole sorts is unbiased as well, but misses by orders of magnitude on networks of 16 wires.
+    A down-set to which `w` sorts lead is kept with probability `p = min(1, w / τ)` and then counts `w / p`, which keeps
+    the mean; `τ` is chosen such that `states` of them remain. The runs are independent, and their spread gives the
+    error. Sampling whole sorts is unbiased as well, but off by orders of magnitude on networks of 16 wires.
+
+    Args:
+        graph: A container of one acyclic graph.
+        states: Number of down-sets of one size that are kept.
+        runs: Number of independent runs, at least 2.
+        seed: Seed of the random numbers.
 
     >>> estimate_topological_sorts(Digraphs.from_edges([[0, 0], [1, 2]])).value
     2
     """
     if states < 1 or runs < 2:
-        raise ValueError(f"states={states}, runs={runs} give no estimate with an error: take at least 1 and 2")
-    order, randomness = Order.of(graph), random.Random(seed)
+        raise ValueError(f"states must be at least 1 and runs at least 2, got states={states}, runs={runs}")
+    order, randomness = PartialOrder.of(graph), random.Random(seed)
     found = [_thinned_count(order, states, randomness) for _ in range(runs)]
     mean = sum(found) // runs
     variance = sum((value - mean) ** 2 for value in found) // (runs - 1)
     return Estimate(value=mean, error=isqrt(variance // runs), runs=runs)
 
 
-def _following(order: Order, layer: Layer, most: int | None = None) -> Layer:
-    """The down-sets of one more node, and how many sorts lead to each."""
+def _following(order: PartialOrder, layer: Layer, most: int | None = None) -> Layer:
+    """The down-sets with one more node, and the number of sorts that lead to each."""
     following: Layer = {}
     for done, (ways, ready) in layer.items():
         for node in members(ready):
@@ -133,12 +147,12 @@ def _following(order: Order, layer: Layer, most: int | None = None) -> Layer:
             following[reached] = (ways if known is None else ways + known[0], options)
         if most is not None and len(following) > most:
             raise TooManyStates(
-                f"more than {most} sets of nodes at once: raise max_states, or use estimate_topological_sorts"
+                f"more than {most} down-sets of one size: raise max_states, or use estimate_topological_sorts"
             )
     return following
 
 
-def _thinned_count(order: Order, states: int, randomness: random.Random) -> int:
+def _thinned_count(order: PartialOrder, states: int, randomness: random.Random) -> int:
     layer: Layer = {0: (1, order.sources())}
     for _ in order.before:
         layer = _following(order, layer)
@@ -148,7 +162,7 @@ def _thinned_count(order: Order, states: int, randomness: random.Random) -> int:
 
 
 def _thinned(layer: Layer, states: int, randomness: random.Random) -> Layer:
-    """Systematic sampling in whole numbers: light sets are laid end to end, and every `τ`-th unit chooses its set."""
+    """Systematic sampling in integers: sets lighter than `τ` are laid end to end, and every `τ`-th unit selects its set."""
     heaviest = sorted((ways for ways, _ in layer.values()), reverse=True)
     rest, threshold = sum(heaviest), 0
     for kept, ways in enumerate(heaviest):

@@ -1,4 +1,4 @@
-"""The orders in which a list of things may stand when some must stay before others: counted, listed, drawn."""
+"""Linear extensions of a partial order: all orders of a list in which some elements must precede others."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -8,17 +8,20 @@ from heapq import heappop, heappush
 from math import comb
 
 from magnetite.graphs import Digraphs
-from magnetite.sorting.counting import Order, TooManyStates, count_topological_sorts, members
+from magnetite.sorting.topological_sorts import PartialOrder, TooManyStates, count_topological_sorts, members
 
 MAX_STATES = 50_000
-"""Sets of things held at once by the exact count; some seconds of work."""
+"""Down-sets held at once by the exact count; it takes some seconds."""
 
 
 @dataclass(frozen=True)
-class Orders:
-    """All orders of `len(before)` things; bit `i` of `before[j]` is set where `i < j` must stand before `j`.
+class LinearExtensions:
+    """All orders of `len(before)` elements, in lexicographic order, so that the given order comes first.
 
-    >>> orders = Orders((0, 0b1, 0))
+    Args:
+        before: Bit `i` of `before[j]` is set where element `i` must precede element `j`; only `i < j` is allowed.
+
+    >>> orders = LinearExtensions((0, 0b1, 0))
     >>> orders.count, list(orders)
     (3, [(0, 1, 2), (0, 2, 1), (2, 0, 1)])
     """
@@ -27,16 +30,15 @@ class Orders:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether there is one order only: each thing must stay before the next."""
-        return all(needed >> place & 1 for place, needed in enumerate(self.before[1:]))
+        """Whether there is only one order: each element must precede the next."""
+        return all(needed >> position & 1 for position, needed in enumerate(self.before[1:]))
 
     @cached_property
     def count(self) -> int:
-        """How many orders there are, exactly."""
+        """Exact number of orders."""
         return _count(self.before)
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
-        """In lexicographic order, so the given order comes first; the next one takes steps, not memory."""
         order = self._order
         chosen: list[int] = []
         levels = [(0, order.sources(), iter(members(order.sources())))]
@@ -57,7 +59,11 @@ class Orders:
                 levels.append((done, ready, iter(members(ready))))
 
     def sample(self, randomness: random.Random) -> tuple[int, ...]:
-        """An order in which each next thing is drawn from those that may come; every order can come, not all alike."""
+        """A random order, each element chosen from those that may come next; not all orders are equally likely.
+
+        Args:
+            randomness: The random number generator.
+        """
         order, chosen = self._order, []
         done, ready = 0, order.sources()
         while ready:
@@ -66,7 +72,11 @@ class Orders:
         return tuple(chosen)
 
     def smallest(self, keys: Sequence[int]) -> tuple[int, ...]:
-        """The order whose keys are the lexicographically smallest: the normal form of all orders."""
+        """The order whose keys are lexicographically smallest, a normal form.
+
+        Args:
+            keys: One number per element.
+        """
         order, chosen = self._order, []
         done, ready = 0, order.sources()
         waiting = [(keys[node], node) for node in members(ready)]
@@ -81,29 +91,29 @@ class Orders:
         return tuple(chosen)
 
     @cached_property
-    def _order(self) -> Order:
+    def _order(self) -> PartialOrder:
         after = [0] * len(self.before)
         for node, needed in enumerate(self.before):
             for other in members(needed):
                 after[other] |= 1 << node
-        return Order(self.before, tuple(after))
+        return PartialOrder(self.before, tuple(after))
 
 
 def _count(before: Sequence[int]) -> int:
-    """Parts in a row multiply, parts side by side also mix (a binomial), what is neither goes through down-sets."""
+    """Series parts multiply, parallel parts also interleave (a binomial), any other part is counted by down-sets."""
     above = _ancestors(before)
     linked = _comparable(above)
     total, parts = 1, [(1 << len(before)) - 1]
     while parts:
         part = parts.pop()
-        pieces = _side_by_side(part, linked)
+        pieces = _parallel(part, linked)
         if len(pieces) > 1:
             placed = 0
             for piece in pieces:
                 placed += piece.bit_count()
                 total *= comb(placed, piece.bit_count())
         else:
-            pieces = _in_a_row(part, above)
+            pieces = _series(part, above)
         if len(pieces) > 1:
             parts += pieces
         elif part.bit_count() > 1:
@@ -129,8 +139,8 @@ def _comparable(above: Sequence[int]) -> list[int]:
     return linked
 
 
-def _side_by_side(part: int, linked: Sequence[int]) -> list[int]:
-    """The pieces of a part between which nothing is ordered."""
+def _parallel(part: int, linked: Sequence[int]) -> list[int]:
+    """The pieces of a part that are pairwise incomparable."""
     pieces = []
     while part:
         piece, fresh = 0, part & -part
@@ -145,11 +155,11 @@ def _side_by_side(part: int, linked: Sequence[int]) -> list[int]:
     return pieces
 
 
-def _in_a_row(part: int, above: Sequence[int]) -> list[int]:
-    """The pieces of a part of which each stands wholly before the next."""
+def _series(part: int, above: Sequence[int]) -> list[int]:
+    """The pieces of a part each of which wholly precedes the next."""
     nodes = members(part)
     pieces, common, piece = [], part, 0
-    for node in reversed(nodes):  # `common`: what stands before everything from `node` on
+    for node in reversed(nodes):  # `common`: what precedes everything from `node` on
         common &= above[node]
         piece |= 1 << node
         if not part & ~common & ((1 << node) - 1):
@@ -166,6 +176,6 @@ def _count_by_down_sets(nodes: Sequence[int], above: Sequence[int]) -> int:
         return count_topological_sorts(Digraphs.from_edges([sources, targets], len(nodes)), MAX_STATES)
     except TooManyStates as error:
         raise ValueError(
-            f"{len(nodes)} entangled statements have too many orders to count exactly: "
-            "list some of them with a limit, or draw them with sample"
+            f"{len(nodes)} interdependent statements have too many orders to count exactly: "
+            "list some of them with a limit, or use sample"
         ) from error

@@ -1,7 +1,7 @@
-"""Scopes and variables: which binding a name means.
+"""Scopes and variables: which binding a name refers to.
 
-Names are looked up after the whole function was read, since a binding further down makes a name local. Until then a
-`Variable` stands for "this name, seen from this scope"; `resolve` leads it to the variable of the scope that binds it.
+Names are resolved after the whole function has been read, since a binding further down makes a name local. Until then a
+`Variable` stands for "this name, seen from this scope"; `resolve` finds the variable of the scope that binds it.
 """
 
 from typing import Any, Literal
@@ -10,7 +10,7 @@ ScopeKind = Literal["module", "class", "function", "comprehension", "types"]
 
 
 class Variable:
-    """A name as seen from one scope, and what was found out about the variable that it means."""
+    """A name as seen from one scope, and the results of the analysis of the variable that it refers to."""
 
     __slots__ = (
         *("bound", "functions", "imported", "name", "root", "scope"),
@@ -22,29 +22,35 @@ class Variable:
         self.bound = False
         """Whether this scope binds the name."""
         self.imported = False
-        """Whether an import does, and nothing else."""
+        """Whether only imports bind it."""
         self.functions: list[int] = []
-        """Units (functions, lambdas, methods of a class) that the name may stand for."""
+        """Units (functions, lambdas, methods of a class) that the name may refer to."""
         self.root: Variable = self
-        # filled in by `locations`
+        # Filled in by `locations`.
         self.batch = self.mask = self.used = self.behind = self.killed = self.writes = 0
         self.heap: Any = None
         self.through: dict[object, int] = {}
 
     def bind(self, imported: bool = False) -> "Variable":
-        """Note a binding."""
+        """Record a binding."""
         self.imported = imported and (self.imported or not self.bound)
         self.bound = True
         return self
 
     @property
     def is_local(self) -> bool:
-        """Whether the analysed function (or one inside it) binds the variable to something other than a module."""
+        """Whether the function (or one inside it) binds the variable to something other than a module."""
         return self.bound and not self.imported
 
 
 class Scope:
-    """A namespace of the source."""
+    """A namespace of the source.
+
+    Args:
+        kind: What opens the scope.
+        parent: The scope around it, None for the module.
+        unit: The function body that it belongs to.
+    """
 
     __slots__ = ("declared_global", "declared_nonlocal", "first_parameter", "kind", "names", "parent", "unit")
 
@@ -63,7 +69,7 @@ class Scope:
         return found
 
     def binding(self, name: str, imported: bool = False) -> Variable:
-        """The name where this scope binds it; a `global` or `nonlocal` name is bound where it was declared to be."""
+        """The name where this scope binds it; a `global` or `nonlocal` name is bound where its declaration says."""
         if name in self.declared_global:
             self.module.variable(name).bind(imported)
         elif name not in self.declared_nonlocal:
@@ -71,14 +77,14 @@ class Scope:
         return self.variable(name)
 
     def for_walrus(self) -> "Scope":
-        """Where `:=` binds: the scope around all comprehensions."""
+        """The scope in which `:=` binds: outside all comprehensions."""
         scope = self
         while scope.kind == "comprehension" and scope.parent is not None:
             scope = scope.parent
         return scope
 
     def function(self) -> "Scope | None":
-        """The innermost function around this scope, which `super()` means."""
+        """The innermost function around this scope, to which `super()` refers."""
         scope: Scope | None = self
         while scope is not None and scope.kind != "function":
             scope = scope.parent
@@ -94,7 +100,7 @@ class Scope:
 
 
 def resolve(variable: Variable) -> Variable:
-    """The variable that a name means; one of the module where nothing in the function binds it.
+    """The variable that a name refers to; one of the module if nothing in the function binds it.
 
     >>> module = Scope("module", None, 0)
     >>> outer = Scope("function", module, 0)
