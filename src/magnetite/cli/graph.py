@@ -6,8 +6,9 @@ from typing import Annotated, get_args
 
 import typer
 
-from magnetite.code.drawing import LAYOUTS, to_svg
+from magnetite.code.drawing import to_svg
 from magnetite.code.graph import CodeGraph
+from magnetite.code.layout import LAYOUTS
 from magnetite.code.source import Kind, Mask, find, functions, graph_of, parse, read_source
 from magnetite.io.storage import check_writable, replacing
 

@@ -1,7 +1,7 @@
 """Directed graphs of Python functions.
 
 `source` parses text and builds graphs of two kinds: `dataflow/` and `ast_graph`. Both are a `graph.CodeGraph`, with a
-canonical hash (`hashing`) and a picture (`drawing`, `layout`). `reorderings` and `rename` write a function in other ways.
+canonical hash (`hashing`) and a picture (`drawing`, `layout`). `reorderings` and `rename` rewrite a function.
 
 >>> from magnetite import code
 >>> code.build("def f(a, b):\\n    return a + b")

@@ -174,12 +174,17 @@ class CodeGraph:
         import networkx as nx
 
         file = BytesIO()
-        nx.write_graphml_xml(self._networkx([_escaped(_without_none(columns)) for columns in self._node_columns()]), file)
+        nx.write_graphml_xml(
+            self._networkx([_escaped(_without_none(columns)) for columns in self._node_columns()]), file
+        )
         return file.getvalue().decode()
 
     def _node_columns(self) -> list[dict[str, Any]]:
         columns = zip(self.types, self.attributes, self.depths, self.lines, strict=True)
-        return [{"type": kind, "attribute": attribute, "depth": depth, "line": line} for kind, attribute, depth, line in columns]
+        return [
+            {"type": kind, "attribute": attribute, "depth": depth, "line": line}
+            for kind, attribute, depth, line in columns
+        ]
 
 
 def _without_none(columns: dict[str, Any]) -> dict[str, Any]:

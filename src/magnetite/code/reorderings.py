@@ -46,7 +46,7 @@ LONGEST_LIST = 2_000
 
 @dataclass(frozen=True)
 class Reorderings:
-    """All equivalent texts of one function, made by `reorderings`; iterate over it, the order of the source comes first.
+    """All equivalent texts of one function; the iteration starts with the order of the source. See `reorderings`.
 
     Args:
         tree: The syntax tree of the source.

@@ -61,7 +61,7 @@ class SortingNetwork:
         return len(self.comparators)
 
     def is_correct(self) -> bool:
-        """Whether the network sorts every input; by the 0-1 principle, all `2^length` inputs of zeros and ones are checked."""
+        """Whether the network sorts every input: it checks all `2^length` inputs of zeros and ones (0-1 principle)."""
         if self.length > LONGEST_CHECK:
             raise ValueError(
                 f"a network of length {self.length} has 2^{self.length} inputs to check: "
@@ -149,7 +149,9 @@ class SortingNetwork:
         """A network from the result of `to_dict`."""
         shape = {name: type(value) for name, value in content.items()}
         if shape != {"length": int, "comparators": list}:
-            raise ValueError(f'expected a network such as {{"length": 3, "comparators": [[0, 2], …]}}, got {content!r:.60}')
+            raise ValueError(
+                f'expected a network such as {{"length": 3, "comparators": [[0, 2], …]}}, got {content!r:.60}'
+            )
         return cls(content["length"], [_pair(given, content["length"]) for given in content["comparators"]])
 
     def save(self, path: str | Path) -> None:
@@ -217,9 +219,7 @@ class SortingNetworks(Packed):
     def is_correct(self) -> Bool[Tensor, " networks"]:
         """Whether each network sorts every input."""
         if len(self) and int(self.lengths.max()) > LONGEST_CHECK:
-            raise ValueError(
-                f"only lengths up to {LONGEST_CHECK} can be checked, got {int(self.lengths.max())}"
-            )
+            raise ValueError(f"only lengths up to {LONGEST_CHECK} can be checked, got {int(self.lengths.max())}")
         correct = np.empty(len(self), np.bool_)
         wires, pointer, lengths = self._arrays()
 

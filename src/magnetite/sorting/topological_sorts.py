@@ -162,7 +162,7 @@ def _thinned_count(order: PartialOrder, states: int, randomness: random.Random) 
 
 
 def _thinned(layer: Layer, states: int, randomness: random.Random) -> Layer:
-    """Systematic sampling in integers: sets lighter than `τ` are laid end to end, and every `τ`-th unit selects its set."""
+    """Systematic sampling in integers: lay sets lighter than `τ` end to end; every `τ`-th unit selects its set."""
     heaviest = sorted((ways for ways, _ in layer.values()), reverse=True)
     rest, threshold = sum(heaviest), 0
     for kept, ways in enumerate(heaviest):

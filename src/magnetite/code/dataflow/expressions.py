@@ -152,7 +152,7 @@ def joined_string(draft: Draft, node: Any, parent: int, field: str) -> Path:
 
 @rule("BinOp")
 def binary_operator(draft: Draft, node: ast.BinOp, parent: int, field: str) -> Path:
-    """`a + b`: both operands of a commutative operator have the edge name `input`, unless sequences are concatenated."""
+    """`a + b`: both operands of a commutative operator have the edge name `input`, unless `+` concatenates."""
     index, kind, side_effects = draft.add("BinOp", None, parent, field, node.lineno), type(node.op), draft.side_effects
     group = Group([len(draft.nodes)], [len(draft.log)], draft.unit)
     left = RULES.get(type(node.left), generic)(draft, node.left, index, "input")

@@ -5,8 +5,8 @@ object holds as far as the function names them, and parts, the cells of the obje
 the cells of both variables, `r = x.a` and `x.a = r` the cell of `r` with a part of `x`, and so on for all their parts
 (Steensgaard 1996): flow-insensitively, in almost linear time. The unified cells are the alias classes.
 
-Every write to a variable or a cell is a bit; a location is the mask of all its writes. In long functions, variables that
-share no cell are put into separate batches, each with its own bits, so that masks stay short.
+Every write to a variable or a cell is a bit; a location is the mask of all its writes. In long functions, variables
+that share no cell are put into separate batches, each with its own bits, so that masks stay short.
 """
 
 from collections import Counter
@@ -285,8 +285,8 @@ class Locations:
         return self._heap_step(effect)
 
     def _heap_step(self, effect: Effect) -> Step:
-        """An access to the heap. A write kills earlier ones where it must hit the same object: through the only variable
-        that refers to it, or through one that is bound once and wrote it before."""
+        """An access to the heap. A write kills earlier ones where it must hit the same object: through the only
+        variable that refers to it, or through one that is bound once and wrote it before."""
         kind, variable, selector, node = effect
         root: Any = variable.root
         writes, gen = _writes_heap(effect), 0

@@ -73,7 +73,8 @@ class Draft:
 
     def __init__(self, name: str, keep_docstrings: bool):
         self.name, self.keep_docstrings = name, keep_docstrings
-        self.nodes: list[tuple[str, str | None, int, str, int, int, int]] = []
+        self.nodes: list[tuple[Any, ...]] = []
+        """TYPE, ATTRIBUTE, … of each node."""
         self.log: list[Effect] = []
         self.loads: list[int] = []
         self.calculated: list[tuple[int, int]] = []

@@ -1,7 +1,7 @@
 import pytest
 
 from magnetite import code
-from magnetite.code.vocabulary import MASK
+from magnetite.code.graph import MASK
 from tests.code.reading import edges
 
 CLASS = """

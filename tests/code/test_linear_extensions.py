@@ -6,18 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magnetite.code import orders as module
-from magnetite.code.orders import Orders
+from magnetite.code import linear_extensions as module
+from magnetite.code.linear_extensions import LinearExtensions
 
 
 @st.composite
-def small_orders(draw) -> Orders:
+def small_orders(draw) -> LinearExtensions:
     size = draw(st.integers(1, 7))
-    return Orders(tuple(draw(st.integers(0, (1 << later) - 1)) & draw(st.integers(0, 127)) for later in range(size)))
+    return LinearExtensions(
+        tuple(draw(st.integers(0, (1 << later) - 1)) & draw(st.integers(0, 127)) for later in range(size))
+    )
 
 
 @given(small_orders())
-def test_counted_listed_and_tried_out_agree(orders):
+def test_count_and_iteration_agree_with_brute_force(orders):
     size = len(orders.before)
     allowed = [
         order
@@ -29,7 +31,7 @@ def test_counted_listed_and_tried_out_agree(orders):
 
 
 @given(small_orders(), st.integers(0, 2**32))
-def test_a_drawn_order_is_one_of_them_and_the_normal_form_is_the_smallest(orders, seed):
+def test_a_sample_is_one_of_them_and_the_normal_form_is_the_smallest(orders, seed):
     randomness = random.Random(seed)
     listed = list(orders)
     assert orders.sample(randomness) in listed
@@ -38,17 +40,17 @@ def test_a_drawn_order_is_one_of_them_and_the_normal_form_is_the_smallest(orders
 
 
 def test_long_lists_are_counted_exactly_and_listed_lazily():
-    free = Orders((0,) * 1000)
+    free = LinearExtensions((0,) * 1000)
     assert free.count == factorial(1000)
     assert next(iter(free)) == tuple(range(1000))
-    then_return = Orders((0,) * 300 + ((1 << 300) - 1,))
+    then_return = LinearExtensions((0,) * 300 + ((1 << 300) - 1,))
     assert then_return.count == factorial(300)
     assert len(set(islice(then_return, 50))) == 50
 
 
 def test_what_cannot_be_counted_says_so_and_can_still_be_listed(monkeypatch):
     monkeypatch.setattr(module, "MAX_STATES", 5)
-    tangled = Orders((0, 0, 0, 0, 0b11, 0b110, 0b1100, 0b1001))  # a crown: neither in a row nor side by side
-    with pytest.raises(ValueError, match=r"8 entangled statements .* sample"):
+    tangled = LinearExtensions((0, 0, 0, 0, 0b11, 0b110, 0b1100, 0b1001))  # a crown: neither series nor parallel
+    with pytest.raises(ValueError, match=r"8 interdependent statements .* sample"):
         _ = tangled.count
     assert next(iter(tangled)) == tuple(range(8))

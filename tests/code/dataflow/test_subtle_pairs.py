@@ -1,4 +1,4 @@
-"""Pairs of functions that a careless analysis gets wrong: bodies over `a b c d k v xs ys it fp self m`."""
+"""Pairs of functions that an imprecise or unsound analysis gets wrong, as bodies over the names in `PARAMETERS`."""
 
 import textwrap
 
@@ -271,7 +271,7 @@ ASSUMED = {
     "instances are new": swapped("p.x = a", "y = q.x", before="p = C()\nq = C()", after="return y"),
     "prints may come in any order": swapped("print(a)", "print(b)"),
 }
-"""Equal by what the graph assumes, though a run might tell them apart: stated, so that a change is noticed."""
+"""Equal under the assumptions of the graph, although they may behave differently; tested so that changes show."""
 
 
 @pytest.mark.parametrize("case", DIFFERENT)

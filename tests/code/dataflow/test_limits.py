@@ -1,11 +1,11 @@
-"""Input that is meant to break things: clear errors, and time and memory within bounds."""
+"""Pathological functions: clear errors, bounded time and memory."""
 
 import sys
 
 import pytest
 
 from magnetite import code
-from magnetite.code import flow
+from magnetite.code.dataflow import reaching_definitions
 
 
 def body(lines: list[str]) -> str:
@@ -37,13 +37,13 @@ def test_a_hundred_thousand_lines(line):
 
 
 def test_too_many_pairs_are_an_error(monkeypatch):
-    monkeypatch.setattr(flow, "MAX_EDGES", 1000)
-    with pytest.raises(ValueError, match="'f' has more than 1,000 pairs of writes and accesses: it is too large"):
+    monkeypatch.setattr(reaching_definitions, "MAX_EDGES", 1000)
+    with pytest.raises(ValueError, match="'f' has more than 1,000 pairs of writes and accesses, too many"):
         code.build(body(["if a: a = 1" for _ in range(200)]))
 
 
 def test_too_many_writes_in_too_many_blocks_are_an_error(monkeypatch):
-    monkeypatch.setattr(flow, "MAX_BITS", 10_000)
+    monkeypatch.setattr(reaching_definitions, "MAX_BITS", 10_000)
     with pytest.raises(ValueError, match="401 blocks and 202 writes to one variable"):
         code.build(body(["if a: a = 1" for _ in range(200)]))
 

@@ -3,12 +3,12 @@ import textwrap
 
 import pytest
 
-from magnetite.code.sequential import EDGE_FLAGS, NODE_TYPES, UNKNOWN, sequential
-from magnetite.code.vocabulary import EDGE_TYPE_NUMBER, MASK, NODE_TYPE_NUMBER
+from magnetite.code.ast_graph import EDGE_FLAGS, NODE_TYPES, UNKNOWN, ast_graph
+from magnetite.code.graph import EDGE_TYPE_NUMBER, MASK, NODE_TYPE_NUMBER
 
 
 def graph_of(source: str, **options):
-    return sequential(ast.parse(textwrap.dedent(source)).body[0], **options)
+    return ast_graph(ast.parse(textwrap.dedent(source)).body[0], **options)
 
 
 def expression(source: str) -> list[str]:
@@ -151,7 +151,7 @@ def test_docstrings_are_left_out_unless_kept():
 
 def test_masked_nodes_stay_tokens():
     function = ast.parse("def f(a):\n    return f(a)").body[0]
-    graph = sequential(function, masked=[function])
+    graph = ast_graph(function, masked=[function])
     assert graph.attributes[1] == MASK
     assert graph.attributes.count("f") == 1
     assert ("NEXT_TOKEN", 1, 3) in [(edge.type, edge.source, edge.target) for edge in graph.edges]
@@ -169,6 +169,6 @@ def test_deep_trees_need_no_deep_stack():
         tree = ast.UnaryOp(ast.Not(), tree)
     function = ast.parse("def f(): pass").body[0]
     function.body = [ast.Expr(tree)]
-    assert max(sequential(function).depths) == 50_004
+    assert max(ast_graph(function).depths) == 50_004
     while isinstance(tree, ast.UnaryOp):  # taken apart by hand: a deep tree's own end would need a deep stack
         tree.operand, tree = None, tree.operand

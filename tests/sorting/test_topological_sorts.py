@@ -6,7 +6,7 @@ import pytest
 
 import magnetite as mt
 from magnetite.sorting import batcher, bitonic, count_topological_sorts, estimate_topological_sorts, generate
-from magnetite.sorting.counting import TooManyStates
+from magnetite.sorting.topological_sorts import TooManyStates
 
 
 def enumerated(graphs: mt.Digraphs) -> int:
@@ -55,7 +55,7 @@ def test_counting_backwards_gives_the_same():
 def test_the_memory_bound_is_kept_and_named():
     with pytest.raises(TooManyStates, match="raise max_states, or use estimate_topological_sorts"):
         batcher(12).topological_sorts(max_states=50)
-    with pytest.raises(TooManyStates):  # at once, not after a layer of 60 over 30 sets
+    with pytest.raises(TooManyStates):  # immediately, not after a layer of 60 over 30 sets
         count_topological_sorts(mt.Digraphs.from_edges([[], []], num_nodes=60), max_states=10_000)
 
 
@@ -75,7 +75,7 @@ def test_the_estimate_is_exact_where_all_states_fit():
 
 
 def test_large_networks_are_estimated_well():
-    """Sampling whole sorts misses this one, 10^153, by nine orders of magnitude."""
+    """Sampling whole sorts is off by nine orders of magnitude here (10^153)."""
     network = generate(2, [16], seed=9)[1]
     exact = network.topological_sorts()
     estimate = estimate_topological_sorts(network.to_digraphs(), states=100, runs=8)

@@ -3,7 +3,7 @@ import ast
 import pytest
 
 from magnetite import code
-from magnetite.code.scopes import Scope, resolve
+from magnetite.code.dataflow.scopes import Scope, resolve
 from tests.code.reading import edges
 
 

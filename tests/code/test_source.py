@@ -3,7 +3,7 @@ import pickle
 import pytest
 
 from magnetite import code
-from magnetite.code.functions import functions, parse
+from magnetite.code.source import functions, parse
 
 SOURCE = """
 def top(a):
@@ -46,7 +46,7 @@ def test_an_indented_method_keeps_its_lines_and_strings():
     assert graph.lines[0] == 1 and "'a\\n    b'" in graph.attributes
 
 
-def test_defined_again_the_last_counts():
+def test_the_last_definition_counts():
     assert "2" in code.build("def f(): return 1\ndef f(): return 2").attributes
 
 
@@ -67,8 +67,8 @@ def test_docstrings():
         ("def f(): pass\ndef g(): pass", {}, r"several functions \(f, g\): give the qualified name"),
         ("class A:\n  def f(self): pass\nclass B:\n  def f(self): pass", {"name": "f"}, "A.f, B.f"),
         ("def f(): pass", {"name": "h"}, "no function 'h': choose one of f"),
-        ("def f(): pass", {"kind": "cfg"}, "kind='cfg' is unknown: try one of 'dataflow', 'ast'"),
-        ("def f(): pass", {"mask": "all"}, "mask='all' is unknown"),
+        ("def f(): pass", {"kind": "cfg"}, "kind must be one of 'dataflow', 'ast', got 'cfg'"),
+        ("def f(): pass", {"mask": "all"}, "mask must be 'strict', 'paper' or None, got 'all'"),
     ],
 )
 def test_errors_say_what_to_do(source, options, message):
@@ -111,11 +111,11 @@ def test_graphs_travel_between_processes():
     assert pickle.loads(pickle.dumps(graph)).hash == graph.hash
 
 
-def test_one_path_is_no_list_of_paths():
-    with pytest.raises(ValueError, match="is one path: give a list"):
+def test_a_single_path_is_refused():
+    with pytest.raises(ValueError, match="is a single path: give a list"):
         next(code.build_files("source.py"))
 
 
-def test_a_function_object_is_no_source():
+def test_a_function_object_is_refused():
     with pytest.raises(TypeError, match=r"give inspect\.getsource"):
-        code.build(test_one_path_is_no_list_of_paths)
+        code.build(test_a_single_path_is_refused)
