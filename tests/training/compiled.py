@@ -7,13 +7,13 @@ import json
 import sys
 
 import torch
+from magnetite.training.objective import Objective, Sealed, compiled
+from magnetite.training.pools import Pool
+from magnetite.training.presets import configuration
 
 from magnetite.batching import Shape
 from magnetite.tasks import draw
 from magnetite.training.models import build_model
-from magnetite.training.objective import Objective, Sealed, compiled
-from magnetite.training.pools import Pool
-from magnetite.training.presets import configuration
 
 SMALL = ["model.width=64", "model.layers=2"]
 CASES = {

@@ -1,10 +1,10 @@
 import pytest
+from magnetite.training.presets import configuration, variants
 
 from magnetite.tasks import TASKS
 from magnetite.training.config import Config
 from magnetite.training.encodings import ENCODINGS
 from magnetite.training.models import build_model
-from magnetite.training.presets import configuration, variants
 
 PRESETS = ("quick", "paper", "best")
 

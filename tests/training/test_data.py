@@ -6,14 +6,14 @@ from unittest import mock
 
 import pytest
 import torch
+from magnetite.buckets import shapes_for
+from magnetite.training.pools import Pool, Share, _stored
 
 import magnetite as mt
-from magnetite.buckets import shapes_for
 from magnetite.tasks import Distances, Sorting, draw
 from magnetite.training.capture import ALONE
 from magnetite.training.config import Data
 from magnetite.training.data import EvaluationData, TrainingData, _ahead
-from magnetite.training.pools import Pool, Share, _stored
 
 TASK = Distances(target="reachability", train=50, per_size=4)
 ENCODINGS = {"eigenpairs": mt.MagneticLaplacian(k=3), "pairs": mt.RandomWalk(steps=1)}

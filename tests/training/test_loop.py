@@ -4,12 +4,12 @@ import shutil
 
 import pytest
 import torch
+from magnetite.training.presets import configuration
 
 from magnetite import training
 from magnetite.training import session
 from magnetite.training.encodings import ENCODINGS
 from magnetite.training.loop import Trainer
-from magnetite.training.presets import configuration
 from tests.training.conftest import logged, tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -2,13 +2,13 @@
 
 import pytest
 import torch
+from magnetite.training.pools import Share
 
 import magnetite as mt
 from magnetite.tasks import Distances
 from magnetite.training import memory
 from magnetite.training.config import Data
 from magnetite.training.data import TrainingData
-from magnetite.training.pools import Share
 
 TASK = Distances(target="reachability", train=50, per_size=4)
 ENCODINGS = {"eigenpairs": mt.MagneticLaplacian(k=3)}

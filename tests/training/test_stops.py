@@ -7,12 +7,12 @@ import signal
 from pathlib import Path
 
 import pytest
+from magnetite.training.interruptions import Interrupted
 from typer.testing import CliRunner
 
 from magnetite.cli import app
 from magnetite.io.storage import DamagedFile
 from magnetite.training import session
-from magnetite.training.interruptions import Interrupted
 from magnetite.training.loop import Trainer
 from tests.training.conftest import logged, parameters, tiny
 
