@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -47,7 +47,7 @@ class PositionEncoder(Module):
     encoding: Any
 
     @classmethod
-    def build(cls, encoding: Any, width: int, heads: int, layers: int, **options: Any) -> Self:  # noqa: ARG003
+    def build(cls, encoding: Any, width: int, heads: int, layers: int, **options: Any) -> "PositionEncoder":  # noqa: ARG003
         """The encoder of `encoding` for a model of this width, with so many attention heads and layers.
 
         Args:

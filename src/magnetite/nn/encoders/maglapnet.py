@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
@@ -78,7 +78,7 @@ class MagLapNet(PositionEncoder):
         self.out = torch.nn.Linear(tokens * (channels + 1), width)
 
     @classmethod
-    def build(cls, encoding: Spectral, width: int, heads: int, layers: int, **options: Any) -> Self:  # noqa: ARG003
+    def build(cls, encoding: Spectral, width: int, heads: int, layers: int, **options: Any) -> "MagLapNet":  # noqa: ARG003
         """Real eigenvectors get random signs in training, unless there is a sign net."""
         flipped = part_count(encoding) == 1 and options.get("sign") is None
         return cls(encoding.k, width, encoding, **{"random_signs": flipped, **options})
