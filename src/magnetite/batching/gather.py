@@ -123,9 +123,9 @@ class _Ragged:
         self.inside = number - self.start[self.graph]
         self.row = torch.where(self.mask, pointer[ids][self.graph] + self.inside, 0)
 
-    def take(self, rows: Shaped[Tensor, "all ..."], empty: float = 0) -> Shaped[Tensor, "count ..."]:
-        """These rows of a packed tensor; `empty` where there are none."""
-        return take(rows, self.row, self.mask, empty)
+    def take(self, rows: Shaped[Tensor, "all ..."]) -> Shaped[Tensor, "count ..."]:
+        """These rows of a packed tensor, zero where there are none."""
+        return take(rows, self.row, self.mask)
 
 
 def _places(layout: Layout, sizes: Int[Tensor, " chosen"], nodes: _Ragged) -> Places:
@@ -183,15 +183,15 @@ def _padded_pairs(
 
 
 def take(
-    rows: Shaped[Tensor, "all ..."], row: Int[Tensor, "*places"], mask: Bool[Tensor, "*places"], empty: float = 0
+    rows: Shaped[Tensor, "all ..."], row: Int[Tensor, "*places"], mask: Bool[Tensor, "*places"]
 ) -> Shaped[Tensor, "..."]:
-    """`rows[row]` where the mask is true, else `empty`; there, `row` is any row."""
+    """`rows[row]` where the mask is true, else zero; there, `row` is any row."""
     if not rows.shape[0]:
-        return rows.new_full((*row.shape, *rows.shape[1:]), empty)
+        return rows.new_zeros((*row.shape, *rows.shape[1:]))
     whole = whole_rows(rows)
-    blank = rows.new_full(rows.shape[1:], empty).view(-1).view(whole.dtype).view(whole.shape[1:])
     chosen = whole[row]
-    chosen = torch.where(mask.view(*mask.shape, *[1] * (chosen.ndim - mask.ndim)), chosen, blank)
+    mask = mask.view(*mask.shape, *[1] * (chosen.ndim - mask.ndim))
+    chosen = torch.where(mask, chosen, whole.new_zeros(()))
     return chosen if whole is rows else chosen.view(rows.dtype).view(*row.shape, *rows.shape[1:])
 
 
