@@ -169,7 +169,7 @@ def _encoding(part: Any, ids: Int[Tensor, " chosen"], nodes: _Ragged, layout: La
 
 def _padded_pairs(
     part: Any, ids: Int[Tensor, " chosen"], layout: Layout, shape: BatchShape
-) -> list[Shaped[Tensor, "_ n n ..."]]:
+) -> list[Shaped[Tensor, "_ _ _ ..."]]:
     """One `[b, n, n, …]` tensor per bucket, zero beyond each graph's nodes."""
     order = ids if layout.bucket_position is None else ids[layout.bucket_position.argsort()]
     padded = []
