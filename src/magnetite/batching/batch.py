@@ -271,8 +271,7 @@ class Batch:
         layout, graph = self.places.layout, self.node_graph[source]
         first = layout.first[graph]
         u, v = self.places.place[source] - first, self.places.place[target] - first
-        # Padding may combine nodes of two graphs: it points at any pair of the first.
-        return layout.first_pair[graph] + u * layout.width[graph] + v.clamp(min=0).minimum(layout.width[graph] - 1)
+        return layout.first_pair[graph] + u * layout.width[graph] + v
 
 
 class _Move(torch.autograd.Function):
@@ -304,7 +303,7 @@ def _joined(parts: Sequence[Tensor]) -> Tensor:
 
 
 def _map(item: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Apply `change` to every tensor of nested mappings, lists and dataclasses; layouts are shared."""
+    """Apply `change` to every tensor of nested mappings, lists and dataclasses."""
     if isinstance(item, Tensor):
         return change(item)
     if isinstance(item, Mapping):

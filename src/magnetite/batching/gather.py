@@ -132,7 +132,7 @@ def _places(layout: Layout, sizes: Int[Tensor, " chosen"], nodes: _Ragged) -> Pl
     count, graph = nodes.mask.numel(), layout.place_graph
     held, last = layout.place_node < sizes[graph], layout.place_node == layout.width[graph] - 1
     token = torch.where(held, nodes.start[graph] + layout.place_node, torch.where(last, count + graph, 0))
-    place = torch.where(nodes.mask, layout.first[nodes.graph] + nodes.inside, 0)
+    place = layout.first[nodes.graph] + torch.where(nodes.mask, nodes.inside, 0)  # padding: a place of its graph
     return Places(
         token=token,
         filled=held | last,
