@@ -1,4 +1,4 @@
-"""The command line: `magnetite encode`, `data`, `graph`, `train`, `evaluate`, `reproduce`, `bench`."""
+"""The command line: `magnetite encode`, `data`, `graph`, `train`, `evaluate`, `bench`."""
 
 import sys
 from collections.abc import Callable
@@ -106,40 +106,6 @@ app.command(epilog="Example: magnetite evaluate runs/sorting-magnetic-paper-seed
 app.command(epilog="Example: magnetite graph file.py::function --kind dataflow --out graph.svg")(graph)
 
 
-@app.command(epilog="Example: magnetite reproduce figure-sorting --budget 0.5 --only magnetic --out half")
-def reproduce(
-    what: Annotated[
-        str,
-        typer.Argument(
-            help="figure-examples, figure-topological-sorts; after training what is missing: figure-quick and "
-            "figure-quick-sorting (minutes), figure-sorting, figure-q-sweep, figure-gnn, figure-playground, "
-            "figure-walks, figure-tried-sorting, figure-best-sorting, figure-best-distance, hypotheses (why claims may "
-            "not hold); claims (judged by results)."
-        ),
-    ],
-    out: Annotated[
-        Path, typer.Option(help="Folder for the table, the figure and the JSON, and of the results that claims judge.")
-    ] = Path("results"),
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    budget: Annotated[float, typer.Option(help="Share of the trainings that is done.")] = 1.0,
-    only: Annotated[str, typer.Option(help="Train only the cell of this name, or those whose name holds this.")] = "",
-    runs: Annotated[Path, typer.Option(help="Folder of the trainings under way.")] = Path("runs"),
-    device: Annotated[str, typer.Option(help="Where to train: auto, cpu or cuda.")] = "auto",
-    train: Annotated[bool, typer.Option("--train/--no-train", help="Whether to train what is missing.")] = True,
-) -> None:
-    """Reproduce a figure or table of the paper: print the table, write figure and JSON."""
-    from magnetite.reproduce import FIGURES, TRAINED, Request
-
-    if what in FIGURES and (only or budget != 1):
-        raise ValueError(f"{what} trains nothing: leave --only and --budget out")
-    if what in FIGURES:
-        FIGURES[what](out, seed)
-    elif what in TRAINED:
-        TRAINED[what](Request(out, seed, budget, only, runs, device, train))
-    else:
-        raise ValueError(f"unknown figure {what!r}: choose one of {', '.join([*FIGURES, *TRAINED])}")
-
-
 @app.command(epilog="Example: magnetite bench eigen --out results")
 def bench(
     what: Annotated[str | None, typer.Argument(help="eigen or walks, over n; both if left out.")] = None,
@@ -155,11 +121,11 @@ def bench(
         BENCHES[name](out, seed)
 
 
-def main() -> None:
-    """Run the command line: an error is one line on standard error and exit code 2."""
-    command = typer.main.get_command(app)
+def main(commands: typer.Typer = app, name: str = "magnetite") -> None:
+    """Run a command line: an error is one line on standard error and exit code 2."""
+    command = typer.main.get_command(commands)
     try:
-        code = command.main(prog_name="magnetite", standalone_mode=False) or 0
+        code = command.main(prog_name=name, standalone_mode=False) or 0
         if code == STOPPED:
             _tell("stopped")
         sys.exit(code)

@@ -1,4 +1,4 @@
-"""The paper's twelve example graphs (appendix A): their first eigenvectors, and permuted node orders restored."""
+"""The paper's twelve example graphs (appendix A): first eigenvectors, and node orders restored from them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -39,7 +39,7 @@ def _tree(n: int) -> Edges:
 
 
 def _forward(first: int, last: int) -> Edges:
-    """All pairs `u < v` of nodes first…last."""
+    """All pairs `u < v` of the nodes from `first` to `last`."""
     return [(u, v) for u in range(first, last + 1) for v in range(u + 1, last + 1)]
 
 
@@ -66,11 +66,11 @@ EXAMPLES: dict[str, Callable[[int], Edges]] = {
     "mixed DAG and fully connected": _mixed,
     "trumpet (fully connected)": lambda n: list(dict.fromkeys(_sequence(n) + _both_ways(_forward(*_belly(n))))),
 }
-"""The twelve graphs as functions of the number of nodes, in the order of the paper's figure."""
+"""Edges of the twelve graphs, as functions of the number of nodes, in the order of the paper's figure."""
 
 
 def example_graphs(nodes: int = NODES) -> Digraphs:
-    """The twelve graphs.
+    """The twelve graphs, with `nodes` nodes each.
 
     >>> example_graphs(10)
     Digraphs(12 graphs, 120 nodes, 237 edges)
@@ -79,15 +79,14 @@ def example_graphs(nodes: int = NODES) -> Digraphs:
 
 
 def restored_share(graph: Digraphs, seed: int, permutations: int = PERMUTATIONS) -> float:
-    """Renumber the nodes at random, sort them by `Im γ_0`, and count the one-way edges that point forward again.
+    """Fraction of one-way edges that point forward when permuted nodes are sorted by `Im γ_0`, largest first.
 
-    An edge from `u` to `v` turns `v` back by up to `2πq`, so sources have the largest imaginary part: the order runs
-    from the largest to the smallest. The edges of a cycle cannot all point forward.
+    An edge from `u` to `v` decreases the phase of `v` by up to `2πq`, so sources have the largest imaginary part. The
+    edges of a cycle cannot all point forward.
 
     >>> restored_share(example_graphs()[0], seed=0)
     1.0
     """
-    # Not magnetite.testing.permute: that module needs hypothesis, which users do not install.
     generator = torch.Generator().manual_seed(seed)
     source, target = graph.edges.long()
     adjacent = torch.zeros(graph.num_nodes, graph.num_nodes, dtype=torch.bool)
@@ -105,8 +104,8 @@ def restored_share(graph: Digraphs, seed: int, permutations: int = PERMUTATIONS)
     return round(forward, 6)
 
 
-def reproduce(folder: Path, seed: int) -> None:
-    """Encode the twelve graphs, write their picture, restore permuted orders, print the table."""
+def figure(folder: Path, seed: int) -> None:
+    """Encode the graphs, draw them, restore permuted node orders; print the table, write the figure and the JSON file."""
     record = Record("figure-examples", seed)
     graphs = example_graphs()
     pairs = ENCODING(graphs)
@@ -117,7 +116,7 @@ def reproduce(folder: Path, seed: int) -> None:
     )
     console = Console()
     console.print(_table(rows))
-    console.print(f"figure: {folder / 'figure-examples.png'} and .svg, figures: {path}")
+    console.print(f"figure: {folder / 'figure-examples.png'} and .svg, numbers: {path}")
 
 
 def _row(name: str, graph: Digraphs, pairs: Eigenpairs, seed: int) -> dict[str, Any]:
@@ -133,9 +132,9 @@ def _row(name: str, graph: Digraphs, pairs: Eigenpairs, seed: int) -> dict[str, 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
     table = Table(title=f"First eigenvector of the magnetic Laplacian, n={NODES}, q'=0.25; node order from Im γ₀")
-    for heading, justify in (("graph", "left"), ("edges", "right"), ("λ₀", "right"), ("phase span", "right")):
-        table.add_column(heading, justify="left" if justify == "left" else "right")
-    table.add_column("one-way edges in order", justify="right")
+    table.add_column("graph")
+    for heading in ("edges", "λ₀", "phase span", "one-way edges in order"):
+        table.add_column(heading, justify="right")
     for row in rows:
         share = row["one_way_edges_in_order"]
         table.add_row(
@@ -143,7 +142,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
             str(row["edges"]),
             f"{row['lowest_eigenvalue']:.4f}",
             f"{row['phase_span_degrees']:.1f}°",
-            "none to order" if share != share else f"{share:.0%}",
+            "no one-way edges" if share != share else f"{share:.0%}",
         )
     return table
 
@@ -162,7 +161,7 @@ def _picture(graphs: Digraphs, pairs: Eigenpairs, folder: Path) -> None:
 
 
 def _positions(name: str, n: int) -> dict[int, Any] | None:
-    """Trees grow downwards, everything else lies on a circle's arc so that long edges stay visible."""
+    """Trees grow downwards; other graphs lie on an arc, so that long edges stay visible."""
     if "tree" in name:
         depth = [int(np.log2(v + 1)) for v in range(n)]
         return {v: ((v + 1 - 2 ** depth[v] + 0.5) / 2 ** depth[v], -depth[v]) for v in range(n)}

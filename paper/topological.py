@@ -1,4 +1,4 @@
-"""How many equivalent programs a sorting network has: the paper's figure of topological sorts of Batcher's networks."""
+"""The paper's figure of topological sorts of Batcher's networks: how many programs are one sorting network."""
 
 from pathlib import Path
 
@@ -12,14 +12,14 @@ from magnetite.sorting import Estimate, batcher_figure
 NAME = "figure-topological-sorts"
 
 
-def reproduce(folder: Path, seed: int) -> None:
-    """Count the topological sorts of Batcher's odd-even merge sort of lengths 2 to 16; table, figure and JSON."""
+def figure(folder: Path, seed: int) -> None:
+    """Count the topological sorts of Batcher's odd-even merge sort of lengths 2 to 16: table, figure and JSON file."""
     record = Record(NAME, seed)
     rows = []
     for point in batcher_figure(seed=seed):
         count = point.topological_sorts
         exact = not isinstance(count, Estimate)
-        # Exact counts outgrow what JSON readers hold: they are written as text.
+        # Exact counts exceed the numbers of JSON readers: they are written as text.
         rows.append(
             {
                 "length": point.length,
@@ -37,7 +37,7 @@ def reproduce(folder: Path, seed: int) -> None:
         table.add_row(str(row["length"]), str(row["comparators"]), f"{int(count):,}" if row["exact"] else f"≈ {count}")
     console = Console()
     console.print(table)
-    console.print(f"figure: {folder / NAME}.png and .svg, figures: {path}")
+    console.print(f"figure: {folder / NAME}.png and .svg, numbers: {path}")
 
 
 def _picture(lengths: list[int], counts: list[float], folder: Path) -> None:

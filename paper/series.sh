@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Trains cells of figures in several processes that share a machine:
 #
-#   experiments/series.sh FOLDER PROCESSES figure-sorting:sorting-walks figure-playground …
+#   paper/series.sh FOLDER PROCESSES figure-sorting:sorting-walks figure-playground …
 #
 # Each process does all of the figures in this order, and leaves cells alone that another is training. What failed, as
 # when the others had filled the GPU, is tried once more at the end. Results go to FOLDER/results, what was printed to
@@ -30,7 +30,7 @@ stop() {
 trap stop INT TERM
 train() {
     local figure=${1%%:*} only=${1#"${1%%:*}"}
-    python3 -m magnetite reproduce "$figure" --only "${only#:}" --out "$folder/results" --runs "$folder/runs"
+    python3 -m paper "$figure" --only "${only#:}" --out "$folder/results" --runs "$folder/runs"
 }
 work() {
     local item failed=() stopped=0 status=0

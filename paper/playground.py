@@ -1,0 +1,146 @@
+"""Figures of node pairs: four targets on two kinds of graphs for every encoding, and the study of random walks."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from paper.cells import HALF_MILLION, TWO_MILLION, WHOLE, Cell, Request, train_missing
+from paper.charts import Bars, bar_chart, by_column, line_chart, metric
+
+KINDS = {"dag": True, "general": False}
+METRICS = {"adjacency": "f1", "reachability": "f1", "directed-distance": "rmse", "undirected-distance": "rmse"}
+TARGETS = tuple(METRICS)
+FULL = ("reachability", "directed-distance")
+"""Targets for which the four main encodings are trained on all of the paper's 12 million graphs."""
+
+COMPARED = ("magnetic", "walks")
+"""Main encodings that are also trained on fewer graphs for those targets, to be compared with the appendix."""
+
+MAIN: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "magnetic": ("magnetic", {}),
+    "walks": ("walks", {}),
+    "laplacian": ("laplacian", {}),
+    "svd": ("svd", {}),
+}
+APPENDIX: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "relative-walks": ("relative-walks", {}),
+    "magnetic-signnet": ("magnetic", {"encoding": {"sign": "mlp"}}),
+    "gnn": ("none", {"model": {"name": "gnn"}}),
+    "magnet": ("none", {"model": {"name": "magnet"}}),
+}
+WALKS: dict[str, Mapping[str, Any]] = {
+    "forward": {"reverse": False, "restart": 0.0},
+    "reverse": {"restart": 0.0},
+    "pagerank": {},
+}
+"""Random walks as in earlier work, with reversal, and with reversal and PageRank."""
+
+STEPS = (1, 2, 3, 4, 5)
+
+
+def cell_name(model: str, target: str, kind: str) -> str:
+    """Name of a cell.
+
+    >>> cell_name("magnetic", "reachability", "dag")
+    'playground-reachability-dag-magnetic'
+    """
+    return f"playground-{target}-{kind}-{model}"
+
+
+def playground_cells() -> list[Cell]:
+    """All cells, the longest trainings first."""
+    full = [(name, *what, target, WHOLE) for target in FULL for name, what in MAIN.items()]
+    shorter = {f"{name}-shorter": MAIN[name] for name in COMPARED}
+    short = [
+        (name, *what, target, TWO_MILLION)
+        for target in TARGETS
+        for name, what in ((shorter if target in FULL else MAIN) | APPENDIX).items()
+    ]
+    return [
+        Cell(
+            cell_name(name, target, kind),
+            "playground",
+            encoding,
+            {**changes, "task": {"target": target, "acyclic": acyclic}},
+            share=share,
+        )
+        for name, encoding, changes, target, share in full + short
+        for kind, acyclic in KINDS.items()
+    ]
+
+
+def walk_cells() -> list[Cell]:
+    """Steps × reversal × PageRank on general digraphs, for each target."""
+    return [
+        Cell(
+            f"walks-{target}-{variant}-{steps}",
+            "playground",
+            "walks",
+            {"task": {"target": target}, "encoding": {**options, "steps": steps}},
+            share=HALF_MILLION,
+        )
+        for target in TARGETS
+        for variant, options in WALKS.items()
+        for steps in STEPS
+    ]
+
+
+def quick_cells() -> list[Cell]:
+    """Reachability in DAGs, in minutes on two cores."""
+    return [Cell(f"quick-{encoding}", "playground", encoding, {}, "quick") for encoding in ("magnetic", "laplacian")]
+
+
+def figure_playground(request: Request) -> None:
+    """F1 or RMSE of every target, kind of graphs and model."""
+    record = request.record("figure-playground")
+    results = train_missing(playground_cells(), request)
+    columns = {f"{target} {kind} {METRICS[target]}": (target, kind) for kind in KINDS for target in TARGETS}
+    rows = {
+        model: [metric(results, cell_name(model, target, kind), METRICS[target]) for target, kind in columns.values()]
+        for model in (*MAIN, *(f"{name}-shorter" for name in COMPARED), *APPENDIX)
+    }
+
+    def draw(path: Path, panels: Bars, title: str) -> None:
+        def label(model: str, target: str, kind: str) -> str:
+            result = results.get(cell_name(model, target, kind))
+            return f"{model}, {result.graphs_seen / 1e6:.0f} M" if result else model
+
+        bars = {
+            column: {label(model, *place): value for model, value in panels[column].items()}
+            for column, place in columns.items()
+        }
+        bar_chart(path, bars, title)
+
+    by_column(record, request, results, list(columns), rows, draw)
+
+
+def figure_walks(request: Request) -> None:
+    """F1 or RMSE of random walks by the number of steps, without and with reversal and PageRank."""
+    record = request.record("figure-walks")
+    results = train_missing(walk_cells(), request)
+    columns = [f"{target} {METRICS[target]}" for target in TARGETS]
+    rows = {
+        f"{variant} {steps}": [
+            metric(results, f"walks-{target}-{variant}-{steps}", METRICS[target]) for target in TARGETS
+        ]
+        for variant in WALKS
+        for steps in STEPS
+    }
+
+    def draw(path: Path, panels: Bars, title: str) -> None:
+        lines = {
+            column: {variant: [bars[f"{variant} {steps}"] for steps in STEPS] for variant in WALKS}
+            for column, bars in panels.items()
+        }
+        line_chart(path, lines, [str(steps) for steps in STEPS], "steps", title)
+
+    by_column(record, request, results, columns, rows, draw)
+
+
+def figure_quick(request: Request) -> None:
+    """Reachability in DAGs: the magnetic against the combinatorial Laplacian."""
+    record, cells = request.record("figure-quick"), quick_cells()
+    results = train_missing(cells, request)
+    metrics = ("f1", "precision", "recall", "accuracy")
+    rows = {cell.encoding: [metric(results, cell.name, name) for name in metrics] for cell in cells}
+    by_column(record, request, results, metrics, rows)
