@@ -3,8 +3,8 @@
 from typing import Any
 
 from magnetite.training.presets import merge
-from paper.cells import FOUR_MILLION, Cell, Changes, Request, train_missing
-from paper.charts import by_column, by_length, metric
+from paper.cells import FOUR_MILLION, Cell, Changes, Request
+from paper.charts import by_column, by_length
 
 SHORTER = FOUR_MILLION
 """Fraction of the training in which changes are compared."""
@@ -61,15 +61,10 @@ def sorting_cells() -> list[Cell]:
     >>> [cell.name for cell in sorting_cells()][:3]
     ['best-sorting', 'best-sorting-shorter', 'best-sorting-without-relations']
     """
-    name, task = "best-sorting", "sorting"
-    shorter = [
-        Cell(f"{name}-without-{change}", task, encoding, merge(SORTING, changes), share=SHORTER)
-        for change, (encoding, changes) in SORTING_WITHOUT.items()
-    ]
-    return [
-        Cell(name, task, "none", SORTING),
-        Cell(f"{name}-shorter", task, "none", SORTING, share=SHORTER),
-        *shorter,
+    variants = {"shorter": ("none", {})} | {f"without-{name}": what for name, what in SORTING_WITHOUT.items()}
+    return [Cell("best-sorting", "sorting", "none", SORTING)] + [
+        Cell(f"best-sorting-{name}", "sorting", encoding, merge(SORTING, changes), share=SHORTER)
+        for name, (encoding, changes) in variants.items()
     ]
 
 
@@ -97,15 +92,10 @@ def quick_cells() -> list[Cell]:
 
 def distance_cells() -> list[Cell]:
     """Directed distances in DAGs."""
-    name, task = "best-playground", "playground"
-    shorter = [
-        Cell(f"{name}-without-{change}", task, "walks", merge(DISTANCE, changes), share=SHORTER)
-        for change, changes in DISTANCE_WITHOUT.items()
-    ]
-    return [
-        Cell(name, task, "walks", DISTANCE),
-        Cell(f"{name}-shorter", task, "walks", DISTANCE, share=SHORTER),
-        *shorter,
+    variants = {"shorter": {}} | {f"without-{name}": changes for name, changes in DISTANCE_WITHOUT.items()}
+    return [Cell("best-playground", "playground", "walks", DISTANCE)] + [
+        Cell(f"best-playground-{name}", "playground", "walks", merge(DISTANCE, changes), share=SHORTER)
+        for name, changes in variants.items()
     ]
 
 
@@ -121,17 +111,13 @@ def figure_quick(request: Request) -> None:
 
 def figure_candidates(request: Request) -> None:
     """Accuracy and AUC of the candidates on the two lengths of validation."""
-    record, cells = request.record("figure-tried-sorting"), candidate_cells()
-    results = train_missing(cells, request)
-    columns = {f"{name} {length}": f"{name}/{length}" for name in ("accuracy", "auc") for length in (11, 12)}
-    rows = {cell.name: [metric(results, cell.name, name) for name in columns.values()] for cell in cells}
-    by_column(record, request, results, list(columns), rows)
+    cells, metrics = candidate_cells(), [f"{name}/{length}" for name in ("accuracy", "auc") for length in (11, 12)]
+    rows = {cell.name: {metric.replace("/", " "): (cell.name, metric) for metric in metrics} for cell in cells}
+    by_column("figure-tried-sorting", cells, rows, request)
 
 
 def figure_distance(request: Request) -> None:
     """Errors of directed distances in DAGs."""
-    record, cells = request.record("figure-best-distance"), distance_cells()
-    results = train_missing(cells, request)
-    metrics = ("rmse", "mae")
-    rows = {cell.name: [metric(results, cell.name, name) for name in metrics] for cell in cells}
-    by_column(record, request, results, metrics, rows)
+    cells = distance_cells()
+    rows = {cell.name: {metric: (cell.name, metric) for metric in ("rmse", "mae")} for cell in cells}
+    by_column("figure-best-distance", cells, rows, request)

@@ -28,9 +28,13 @@ Bars = Mapping[str, Mapping[str, float | None]]
 """One panel per metric, one bar per name."""
 
 
-def metric(results: Mapping[str, Result], cell: str, name: str) -> float | None:
-    """A metric of a cell, None if it has not been trained."""
-    return results[cell].metrics.get(name) if cell in results else None
+Place = tuple[str, str]
+"""Where a value is found: the name of a cell and the name of a metric."""
+
+
+def measured(results: Mapping[str, Result], places: Sequence[Place]) -> Values:
+    """The values at these places."""
+    return [results[cell].metrics.get(metric) if cell in results else None for cell, metric in places]
 
 
 def caption(results: Mapping[str, Result]) -> str:
@@ -58,15 +62,15 @@ def by_length(name: str, cells: Sequence[Cell], request: Request) -> None:
     panels: dict[str, dict[str, Values]] = {}
     for kind in ("accuracy", "f1", "auc"):
         panels[kind] = {
-            cell.name.removeprefix("sorting-"): [metric(results, cell.name, f"{kind}/{n}") for n in LENGTHS]
+            cell.name.removeprefix("sorting-"): measured(results, [(cell.name, f"{kind}/{n}") for n in LENGTHS])
             for cell in cells
         }
         print_table(f"{name}, {kind} by length: {caption(results)}", ticks, panels[kind])
-    line_chart(request.out / name, panels, ticks, "length", caption(results))
+    line_chart(request.out / name, panels, ticks, "length", results)
     write(record, request, {"lengths": list(LENGTHS), **panels}, results)
 
 
-def bar_chart(path: Path, panels: Bars, title: str) -> None:
+def bar_chart(path: Path, panels: Bars, results: Mapping[str, Result]) -> None:
     """Write a PNG and an SVG file with one panel per metric and one bar per value."""
     from matplotlib.figure import Figure
 
@@ -79,25 +83,28 @@ def bar_chart(path: Path, panels: Bars, title: str) -> None:
         axes.bar(range(len(heights)), list(heights.values()))
         axes.set_xticks(range(len(heights)), list(heights), rotation=60, ha="right", fontsize=7)
         axes.set_title(heading, fontsize=8)
-    _save(figure, path, title)
+    _save(figure, path, caption(results))
 
 
 def by_column(
-    record: Record,
+    name: str,
+    cells: Sequence[Cell],
+    rows: Mapping[str, Mapping[str, Place]],
     request: Request,
-    results: Mapping[str, Result],
-    columns: Sequence[str],
-    rows: Mapping[str, Values],
-    draw: Callable[[Path, Bars, str], None] = bar_chart,
+    draw: Callable[[Path, Bars, Mapping[str, Result]], None] = bar_chart,
 ) -> None:
-    """A figure of values by row and column: print the tables, draw one panel per column, write the JSON file."""
+    """A figure with one panel per column: print the tables, draw the chart (bars by default), write the JSON file."""
+    record = request.record(name)
+    results = train_missing(cells, request)
+    columns = list(next(iter(rows.values())))
+    values = {row: measured(results, list(places.values())) for row, places in rows.items()}
     for first in range(0, len(columns), TABLE_COLUMNS):
         part = slice(first, first + TABLE_COLUMNS)
         headings = [column.replace("-", " ") for column in columns[part]]  # so that they can be wrapped
-        print_table(f"{record.name}, test: {caption(results)}", headings, {row: rows[row][part] for row in rows})
-    panels = {column: {row: values[i] for row, values in rows.items()} for i, column in enumerate(columns)}
-    draw(request.out / record.name, panels, caption(results))
-    write(record, request, {"columns": list(columns), "rows": rows}, results)
+        print_table(f"{name}, test: {caption(results)}", headings, {row: values[row][part] for row in rows})
+    panels = {column: {row: values[row][i] for row in rows} for i, column in enumerate(columns)}
+    draw(request.out / name, panels, results)
+    write(record, request, {"columns": columns, "rows": values}, results)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Mapping[str, Values]) -> None:
@@ -112,7 +119,11 @@ def print_table(title: str, columns: Sequence[str], rows: Mapping[str, Values]) 
 
 
 def line_chart(
-    path: Path, panels: Mapping[str, Mapping[str, Values]], ticks: Sequence[str], label: str, title: str
+    path: Path,
+    panels: Mapping[str, Mapping[str, Values]],
+    ticks: Sequence[str],
+    label: str,
+    results: Mapping[str, Result],
 ) -> None:
     """Write a PNG and an SVG file with one panel per metric and one line per name through its values."""
     from matplotlib.figure import Figure
@@ -130,7 +141,7 @@ def line_chart(
         axes.set_xlabel(label)
         axes.set_ylabel(heading)
     figure.legend(drawn.values(), drawn.keys(), fontsize=7, handlelength=3, loc="outside right upper")
-    _save(figure, path, title)
+    _save(figure, path, caption(results))
 
 
 def _save(figure: "Figure", path: Path, title: str) -> None:

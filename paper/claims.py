@@ -21,8 +21,7 @@ EQUAL = 0.10
 AHEAD_SCORES, AHEAD_ERRORS = 0.01, 0.05
 """A score is ahead of another by more than this difference, an error by more than this relative difference.
 
-So one value may be both ahead of another and equal to it: "equal" is what a claim calls alike, "ahead" what is more than
-chance.
+So a value can be ahead of another and equal to it: "ahead" is more than chance, "equal" what a claim calls alike.
 """
 
 NO_GAIN = 0.02
@@ -250,7 +249,8 @@ CLAIMS = {
         _pairs("walks", "magnetic", CLASSES, equal) + _pairs("magnetic", "walks", DISTANCES, ahead),
     ),
     "3": Claim(
-        "SVD has up to 4 times the RMSE of magnetic; walks are ~30% below SVD on directed distance of general digraphs.",
+        "SVD has up to 4 times the RMSE of magnetic; walks are ~30% below SVD on directed distance of general "
+        "digraphs.",
         "figure-playground",
         [*_pairs("magnetic", "svd", DISTANCES, ahead), _svd_times, _walks_below_svd],
     ),

@@ -105,7 +105,7 @@ def restored_share(graph: Digraphs, seed: int, permutations: int = PERMUTATIONS)
 
 
 def figure(folder: Path, seed: int) -> None:
-    """Encode the graphs, draw them, restore permuted node orders; print the table, write the figure and the JSON file."""
+    """Encode and draw the graphs, restore permuted node orders, print the table, write the JSON file."""
     record = Record("figure-examples", seed)
     graphs = example_graphs()
     pairs = ENCODING(graphs)

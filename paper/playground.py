@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from paper.cells import HALF_MILLION, TWO_MILLION, WHOLE, Cell, Request, train_missing
-from paper.charts import Bars, bar_chart, by_column, line_chart, metric
+from paper.cells import HALF_MILLION, TWO_MILLION, WHOLE, Cell, Request
+from paper.charts import Bars, bar_chart, by_column, line_chart
+from paper.store import Result
 
 KINDS = {"dag": True, "general": False}
 METRICS = {"adjacency": "f1", "reachability": "f1", "directed-distance": "rmse", "undirected-distance": "rmse"}
@@ -92,55 +93,46 @@ def quick_cells() -> list[Cell]:
 
 def figure_playground(request: Request) -> None:
     """F1 or RMSE of every target, kind of graphs and model."""
-    record = request.record("figure-playground")
-    results = train_missing(playground_cells(), request)
     columns = {f"{target} {kind} {METRICS[target]}": (target, kind) for kind in KINDS for target in TARGETS}
+    models = (*MAIN, *(f"{name}-shorter" for name in COMPARED), *APPENDIX)
     rows = {
-        model: [metric(results, cell_name(model, target, kind), METRICS[target]) for target, kind in columns.values()]
-        for model in (*MAIN, *(f"{name}-shorter" for name in COMPARED), *APPENDIX)
+        model: {column: (cell_name(model, *place), METRICS[place[0]]) for column, place in columns.items()}
+        for model in models
     }
 
-    def draw(path: Path, panels: Bars, title: str) -> None:
-        def label(model: str, target: str, kind: str) -> str:
-            result = results.get(cell_name(model, target, kind))
+    def draw(path: Path, panels: Bars, results: Mapping[str, Result]) -> None:
+        def label(model: str, column: str) -> str:
+            result = results.get(rows[model][column][0])
             return f"{model}, {result.graphs_seen / 1e6:.0f} M" if result else model
 
-        bars = {
-            column: {label(model, *place): value for model, value in panels[column].items()}
-            for column, place in columns.items()
-        }
-        bar_chart(path, bars, title)
+        bars = {column: {label(model, column): bar for model, bar in panels[column].items()} for column in panels}
+        bar_chart(path, bars, results)
 
-    by_column(record, request, results, list(columns), rows, draw)
+    by_column("figure-playground", playground_cells(), rows, request, draw)
 
 
 def figure_walks(request: Request) -> None:
     """F1 or RMSE of random walks by the number of steps, without and with reversal and PageRank."""
-    record = request.record("figure-walks")
-    results = train_missing(walk_cells(), request)
-    columns = [f"{target} {METRICS[target]}" for target in TARGETS]
     rows = {
-        f"{variant} {steps}": [
-            metric(results, f"walks-{target}-{variant}-{steps}", METRICS[target]) for target in TARGETS
-        ]
+        f"{variant} {steps}": {
+            f"{target} {metric}": (f"walks-{target}-{variant}-{steps}", metric) for target, metric in METRICS.items()
+        }
         for variant in WALKS
         for steps in STEPS
     }
 
-    def draw(path: Path, panels: Bars, title: str) -> None:
+    def draw(path: Path, panels: Bars, results: Mapping[str, Result]) -> None:
         lines = {
             column: {variant: [bars[f"{variant} {steps}"] for steps in STEPS] for variant in WALKS}
             for column, bars in panels.items()
         }
-        line_chart(path, lines, [str(steps) for steps in STEPS], "steps", title)
+        line_chart(path, lines, [str(steps) for steps in STEPS], "steps", results)
 
-    by_column(record, request, results, columns, rows, draw)
+    by_column("figure-walks", walk_cells(), rows, request, draw)
 
 
 def figure_quick(request: Request) -> None:
     """Reachability in DAGs: the magnetic against the combinatorial Laplacian."""
-    record, cells = request.record("figure-quick"), quick_cells()
-    results = train_missing(cells, request)
-    metrics = ("f1", "precision", "recall", "accuracy")
-    rows = {cell.encoding: [metric(results, cell.name, name) for name in metrics] for cell in cells}
-    by_column(record, request, results, metrics, rows)
+    cells, metrics = quick_cells(), ("f1", "precision", "recall", "accuracy")
+    rows = {cell.encoding: {metric: (cell.name, metric) for metric in metrics} for cell in cells}
+    by_column("figure-quick", cells, rows, request)

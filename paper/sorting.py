@@ -1,11 +1,10 @@
-"""Figures of sorting networks: encodings by length, the potential, message passing, and a task-specific model."""
+"""Figures of sorting networks: encodings by length, the potential, message passing."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from magnetite.training.presets import configuration
 from paper.cells import FOUR_MILLION, TWO_MILLION, Cell, Request, train_missing
-from paper.charts import LENGTHS, by_column, by_length, caption, line_chart, metric, print_table, write
+from paper.charts import LENGTHS, by_length, caption, line_chart, measured, print_table, write
 
 ENCODINGS = ("magnetic", "walks", "laplacian", "sinusoidal")
 POTENTIALS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -66,12 +65,12 @@ def figure_potentials(request: Request) -> None:
     record = request.record("figure-q-sweep")
     results = train_missing(potential_cells(), request)
     lines = {
-        f"length {length}": [metric(results, f"sorting-magnetic-q{q:g}", f"accuracy/{length}") for q in POTENTIALS]
+        f"length {length}": measured(results, [(f"sorting-magnetic-q{q:g}", f"accuracy/{length}") for q in POTENTIALS])
         for length in LENGTHS
     }
     ticks = [f"{q:g}" for q in POTENTIALS]
     print_table(f"Accuracy by length and q': {caption(results)}", ticks, lines)
-    line_chart(request.out / record.name, {"accuracy": lines}, ticks, "relative potential q'", caption(results))
+    line_chart(request.out / record.name, {"accuracy": lines}, ticks, "relative potential q'", results)
     write(record, request, {"potentials": list(POTENTIALS), "accuracy": lines}, results)
 
 

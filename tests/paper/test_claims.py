@@ -1,4 +1,4 @@
-"""Claims are judged by what was measured: made-up figures that bear each of them out, and figures that do not."""
+"""Claims are judged by results: invented ones that agree with each of them, and invented ones that do not."""
 
 import json
 from collections.abc import Callable
@@ -7,22 +7,23 @@ from pathlib import Path
 import pytest
 
 from magnetite.io.storage import DamagedFile
-from magnetite.reproduce import TRAINED, claims, explanations, playground, sorting
-from magnetite.reproduce.cells import Cell, Request
-from tests.reproduce.test_cells import keep
+from paper import claims, hypotheses, playground, sorting
+from paper.__main__ import TRAINED
+from paper.cells import Cell, Request
+from tests.paper.test_cells import keep
 
 Value = Callable[[Cell], float]
 
 
 def verdicts(folder: Path) -> dict[str, str]:
-    claims.reproduce(Request(folder))
+    claims.judge(Request(folder))
     rows = json.loads((folder / "claims.json").read_text())["result"]["claims"]
     return {number: row["verdict"] for number, row in rows.items()}
 
 
 @pytest.mark.parametrize("what", ["claims", "hypotheses", "figure-sorting"])
-def test_a_folder_that_is_not_there_is_named_and_not_made(tmp_path: Path, what: str) -> None:
-    with pytest.raises(ValueError, match=r"there are no results: .*typo is no folder"):
+def test_a_missing_folder_is_an_error_and_is_not_created(tmp_path: Path, what: str) -> None:
+    with pytest.raises(ValueError, match=r"no results in .*typo: the folder does not exist"):
         TRAINED[what](Request(tmp_path / "typo", train=False))
     assert not (tmp_path / "typo").exists()
 
@@ -33,12 +34,12 @@ def fill(folder: Path, made: list[Cell], value: Value, seen: int = 100) -> None:
 
 
 def model_of(cell: Cell) -> str:
-    """What a cell of the playground is called after target and kind."""
+    """The model in the name of a cell of the playground."""
     return cell.name.split("-dag-")[-1].split("-general-")[-1].removesuffix("-shorter")
 
 
 def as_claimed(cell: Cell) -> float:
-    """F1 or RMSE of the playground that bears out claims 1 to 4."""
+    """F1 or RMSE of the playground that agrees with claims 1 to 4."""
     target, model = cell.changes["task"]["target"], model_of(cell)
     if target in ("adjacency", "reachability"):
         return {"laplacian": 0.4, "magnetic-signnet": 0.8, "walks": 0.93, "relative-walks": 0.97}.get(model, 0.95)
@@ -48,11 +49,11 @@ def as_claimed(cell: Cell) -> float:
 
 
 def but(name: str, value: float, claimed: Value = as_claimed) -> Value:
-    """The figures as claimed, but for cells whose name has this part."""
+    """Values as claimed, except for cells whose names contain `name`."""
     return lambda cell: value if name in cell.name else claimed(cell)
 
 
-def test_nothing_is_judged_that_was_not_measured(tmp_path, capsys):
+def test_without_results_nothing_is_judged(tmp_path, capsys):
     assert set(verdicts(tmp_path).values()) == {"not run"}
     capsys.readouterr()
 
@@ -61,18 +62,18 @@ def test_nothing_is_judged_that_was_not_measured(tmp_path, capsys):
     ("text", "reason"),
     [('{"result": {"confi', "Unterminated"), ("{}", "no table 'result'"), ('{"result": [1]}', "no table 'result'")],
 )
-def test_a_damaged_result_is_named(tmp_path, text, reason):
+def test_a_damaged_result_is_an_error(tmp_path, text, reason):
     cell, request = sorting.encoding_cells()[0], Request(tmp_path)
     keep(cell, request, 0.5)
     cell.path(request).write_text(text)
     with pytest.raises(DamagedFile, match=f"{cell.path(request).name} is no result .*{reason}.*: remove it"):
-        claims.reproduce(request)
+        claims.judge(Request(tmp_path))
 
 
-def test_a_table_without_its_row_is_named(tmp_path):
+def test_a_table_without_its_row_is_an_error(tmp_path):
     (tmp_path / "figure-topological-sorts.json").write_text('{"result": {"rows": [{"length": 4}]}}')
-    with pytest.raises(DamagedFile, match=r"figure-topological-sorts\.json has no row of length 8: remove it"):
-        claims.reproduce(Request(tmp_path))
+    with pytest.raises(DamagedFile, match=r"figure-topological-sorts\.json has no row with length 8: remove it"):
+        claims.judge(Request(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_the_appendix_is_judged_by_the_longest_trainings(tmp_path, capsys):
     assert verdicts(tmp_path)["4"] == "does not hold (1 of 32)"
     longer = next(
         cell
-        for one in explanations.hypotheses()
+        for one in hypotheses.hypotheses()
         for cell in one.cells
         if cell.name == "playground-directed-distance-dag-gnn-longer"
     )
@@ -122,7 +123,7 @@ def test_trainings_of_different_length_are_not_compared(tmp_path, capsys):
     fill(tmp_path, made, as_claimed)
     fill(tmp_path, [cell for cell in made if "adjacency-dag-laplacian" in cell.name], as_claimed, seen=50)
     assert verdicts(tmp_path)["1"] == "holds as far as run"
-    assert "trained as long as each other" in (tmp_path / "claims.json").read_text()
+    assert "trained on the same number of graphs" in (tmp_path / "claims.json").read_text()
     capsys.readouterr()
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import magnetite as mt
-from magnetite.reproduce.examples import EXAMPLES, example_graphs, reproduce, restored_share
+from paper.examples import EXAMPLES, example_graphs, figure, restored_share
 
 
 @pytest.mark.parametrize("nodes", [9, 10, 20])
@@ -34,7 +34,7 @@ def test_the_constructions_of_the_appendix():
 
 
 def test_table_figure_and_record(tmp_path, capsys):
-    reproduce(tmp_path, seed=0)
+    figure(tmp_path, seed=0)
     assert "fully connected DAG" in capsys.readouterr().out
     assert {file.name for file in tmp_path.iterdir()} == {f"figure-examples.{e}" for e in ("json", "png", "svg")}
     record = json.loads((tmp_path / "figure-examples.json").read_text())

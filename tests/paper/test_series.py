@@ -1,4 +1,4 @@
-"""A series of trainings on one machine: what each process is asked to do, written down by a stand-in for Python."""
+"""A series of trainings on one machine: commands of each process, printed by a stand-in for Python."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parent.parent.parent / "experiments" / "series.sh"
+SCRIPT = Path(__file__).parent.parent.parent / "paper" / "series.sh"
 ENDING = """#!/bin/sh
 echo "$@"
 mkdir -p "$FOLDER/results/cells"
@@ -32,41 +32,38 @@ def series(tmp_path: Path, stand_in: str, *arguments: str) -> subprocess.Popen:
 
 
 def lines(tmp_path: Path) -> list[list[str]]:
-    """What each process was asked."""
+    """The commands of each process."""
     return [log.read_text().splitlines() for log in sorted((tmp_path / "series").glob("process-*.log"))]
 
 
 @pytest.mark.parametrize(("code", "times"), [(0, 1), (1, 2)])
-def test_every_process_does_all_and_what_failed_once_more(tmp_path, code, times):
+def test_every_process_runs_all_figures_and_retries_failed_ones(tmp_path, code, times):
     folder = tmp_path / "series"
     ending = ENDING.format(code=code)
     started = series(tmp_path, ending, str(folder), "2", "figure-sorting:sorting-walks", "figure-playground")
     started.communicate(timeout=60)
     assert started.returncode == code
     places = f"--out {folder}/results --runs {folder}/runs"
-    asked = [
-        f"-m magnetite reproduce figure-sorting --only sorting-walks {places}",
-        f"-m magnetite reproduce figure-playground --only  {places}",
+    commands = [
+        f"-m paper figure-sorting --only sorting-walks {places}",
+        f"-m paper figure-playground --only  {places}",
     ]
-    assert lines(tmp_path) == [asked * times] * 2
+    assert lines(tmp_path) == [commands * times] * 2
 
 
 def test_ctrl_c_stops_all_of_it(tmp_path):
     started = series(tmp_path, ENDLESS, str(tmp_path / "series"), "2", "figure-sorting", "figure-playground")
     until = time.monotonic() + 30
-    while [len(asked) for asked in lines(tmp_path)] != [1, 1] and time.monotonic() < until:
+    while [len(commands) for commands in lines(tmp_path)] != [1, 1] and time.monotonic() < until:
         time.sleep(0.05)
     started.send_signal(signal.SIGINT)
     started.communicate(timeout=30)
     assert started.returncode == 130
-    for asked in lines(tmp_path):
-        assert [line for line in asked if line != "Terminated"] == [
-            asked[0],
-            "saved",
-        ]  # the word is of the shell's sleep
+    for commands in lines(tmp_path):
+        assert [line for line in commands if line != "Terminated"] == [commands[0], "saved"]  # sleep prints "Terminated"
 
 
-def test_without_figures_its_use_is_told(tmp_path):
+def test_without_figures_the_usage_is_printed(tmp_path):
     started = series(tmp_path, ENDLESS, str(tmp_path / "series"))
     assert "usage:" in started.communicate(timeout=30)[1]
     assert started.returncode == 2

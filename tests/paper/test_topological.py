@@ -1,11 +1,11 @@
 import json
 
-from magnetite.reproduce import topological
+from paper import topological
 
 
 def test_table_figure_and_record(tmp_path, capsys):
     """Claim 8 of SPEC section 8: over a million topological sorts at length 8."""
-    topological.reproduce(tmp_path, seed=0)
+    topological.figure(tmp_path, seed=0)
     assert "7,055,168" in capsys.readouterr().out
     rows = json.loads((tmp_path / "figure-topological-sorts.json").read_text())["result"]["rows"]
     assert [row["length"] for row in rows] == list(range(2, 17))
