@@ -1,23 +1,23 @@
-// What both directions of relation_steps share: how lanes, warps and blocks divide the work.
+// Shared by forward.cu and backward.cu: how blocks, warps and lanes divide the work.
 //
-// A block has a network. Its states lie in shared memory, one vector for every two of at most 16 wires, its matrices in
-// registers: each warp has 32 of their columns. The 16 wires k of a step are the rows of products on tensor cores, in
-// bfloat16 with sums in single precision.
+// One block per network. Its relations lie in shared memory, one vector for every two of at most 16 wires; the matrices lie
+// in registers, 32 columns per warp. The 16 wires k of a step are the rows of products on tensor cores, in bfloat16 with
+// sums in single precision.
 //
-// Compiled at run time with STATE, 16 or 32 numbers a vector.
+// Compiled at run time with STATE, the size of a vector: 16 or 32.
 
 #include "bfloat16.cuh"
 #include "lanes_sum.cuh"
 
 constexpr int C = STATE, GIVEN = 3 * C, INNER = 4 * C, WARPS = C / 8, THREADS = 32 * WARPS, PARTS = WARPS / 2;
 constexpr int WIRES = 16, PAIRS = WIRES * (WIRES + 1) / 2;
-constexpr int STATE_STEP = C + 4, GIVEN_STEP = GIVEN + 8, INNER_STEP = INNER + 8;  // more, against bank conflicts
-constexpr float SMALLEST = 1e-5f;
+constexpr int STATE_STEP = C + 4, GIVEN_STEP = GIVEN + 8, INNER_STEP = INNER + 8;  // padded against bank conflicts
+constexpr float EPSILON = 1e-5f;
 
 typedef unsigned short Half;  // the bits of a bfloat16
 
 #ifdef __CUDACC__
-// sum += a · b, of 16 × 16 and 16 × 8 numbers.
+// sum += a · b, for a of size 16 × 16 and b of size 16 × 8.
 __device__ inline void multiply_add(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
@@ -30,16 +30,16 @@ __device__ inline unsigned word(const Half *place) { return *reinterpret_cast<co
 
 __device__ inline int pair_of(int a, int b) { return a < b ? b * (b + 1) / 2 + a : a * (a + 1) / 2 + b; }
 __device__ inline int kind_of(int k, int i, int j) { return (k >= i) + (k > i) + (k >= j) + (k > j); }
-__device__ inline float share_below(float x) { return 0.5f + 0.5f * erff(x * 0.70710678f); }
-__device__ inline float gelu_slope(float x) { return share_below(x) + x * 0.39894228f * __expf(-0.5f * x * x); }
+__device__ inline float normal_cdf(float x) { return 0.5f + 0.5f * erff(x * 0.70710678f); }
+__device__ inline float gelu_gradient(float x) { return normal_cdf(x) + x * 0.39894228f * __expf(-0.5f * x * x); }
 
 // The first of a lane's two columns in each tile of a product.
 template <int COUNT> struct Tiles {
     int columns[COUNT];
 };
 
-// Where a thread stands. Of a product it has rows `row(0)` and `row(1)`, of each tile of 8 columns two, from `column` on.
-// Beside that, each warp has 16 channels of the line of one of the two wires.
+// The part of a thread. In a product it holds rows `row(0)` and `row(1)`, and two columns of each tile of 8, from `column` on.
+// In addition, each warp holds 16 channels of the relations of one of the two wires.
 struct Lane {
     int warp = threadIdx.x / 32, group = threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;
     int line = warp / PARTS, part = warp % PARTS;
@@ -53,7 +53,7 @@ struct Lane {
     __device__ Tiles<3> givens() const { return {given(0), given(1), given(2)}; }
 };
 
-// A matrix as the right side of products: MATRIX[k][n] lies at k · down + n · right.
+// A matrix as the right factor of products: MATRIX[k][n] lies at k · down + n · right.
 template <int DEPTH, int TILES> struct Matrix {
     unsigned words[DEPTH / 16][TILES][2];
 
@@ -70,7 +70,7 @@ template <int DEPTH, int TILES> struct Matrix {
                 }
     }
 
-    // rows · MATRIX, where rows lie in shared memory.
+    // rows · MATRIX, with rows in shared memory.
     __device__ void times(float (&sums)[TILES][4], const Half *rows, int step, const Lane &lane) const {
 #pragma unroll
         for (int tile = 0; tile < TILES; tile++)
@@ -86,28 +86,24 @@ template <int DEPTH, int TILES> struct Matrix {
     }
 };
 
-// A node of a network: its row in the order of all steps, and its wires. It is read while another is at work.
+// A node: its row and its wires. The next one is read while a node is processed.
 struct Node {
     long long row;
     int i, j;
-    bool live;
 
-    __device__ Node(int step, int network, const long long *wires, const bool *flags, const long long *starts) {
-        row = starts[step] + network;
-        i = wires[2 * row], j = wires[2 * row + 1], live = flags[row];
-    }
+    __device__ Node(long long row, const long long *wires) : row(row) { i = wires[2 * row], j = wires[2 * row + 1]; }
 };
 
 template <class Number> __device__ inline void clear(Number *place, int count) {
     for (int i = threadIdx.x; i < count; i += THREADS) place[i] = 0;
 }
 
-// The wire whose line the warp has.
+// The wire whose relations the warp holds.
 __device__ inline int wire_of(const Lane &lane, const Node &node) { return lane.line ? node.j : node.i; }
 
-// Moments of a line x over its channels: its mean and its variance; with COUNT = 4 also the means of its slopes y and of
-// y (x − mean). A warp has 16 of the channels, and puts down sums around a mean of its own, so that a common offset takes
-// no digits; after a barrier all threads join them.
+// Moments of a vector x over its channels: mean and variance; with COUNT = 4 also the means of its gradient y and of
+// y (x − mean). A warp holds 16 of the channels and writes sums around its own mean, so that a common offset costs no
+// precision; after a barrier all threads combine them.
 template <int COUNT> struct Moments {
     float parts[2][WIRES][PARTS][COUNT];
 
@@ -141,7 +137,7 @@ template <int COUNT> struct Moments {
     }
 };
 
-// Two neighbouring numbers of a gate and an update, as they were rounded, with what is added to them.
+// Two neighbouring channels of a gate and an update, as they were rounded, with their biases.
 struct Change {
     unsigned gate, update, gate_shift, update_shift;
 
