@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from magnetite.training.presets import merge
+from magnetite.training.config import merge
 from paper.cells import FOUR_MILLION, Cell, Changes, Request
 from paper.charts import by_column, by_length
 
@@ -43,15 +43,15 @@ QUICK: Changes = {
 
 DISTANCE: Changes = {
     "task": {"target": "directed-distance", "acyclic": True},
-    "encoding": {"pair_steps": 16},
+    "encoding": {"pair-walks": {"steps": 16}},
     "optim": {"epochs": 10.0, "warmup": 1.0},
 }
 """Distances in DAGs, with walks between the two nodes in the head."""
 
 DISTANCE_WITHOUT: dict[str, Changes] = {
-    "walks": {"encoding": {"pair_steps": 0}},
-    "root": {"encoding": {"pair_root": False}},
-    "layer": {"model": {"pair_layer": False}},
+    "walks": {"encoding": {"pair-walks": "none"}},
+    "root": {"encoding": {"pair-walks": {"root": False}}},
+    "layer": {"task": {"pair_layer": False}},
 }
 
 
@@ -93,8 +93,8 @@ def quick_cells() -> list[Cell]:
 def distance_cells() -> list[Cell]:
     """Directed distances in DAGs."""
     variants = {"shorter": {}} | {f"without-{name}": changes for name, changes in DISTANCE_WITHOUT.items()}
-    return [Cell("best-playground", "playground", "walks", DISTANCE)] + [
-        Cell(f"best-playground-{name}", "playground", "walks", merge(DISTANCE, changes), share=SHORTER)
+    return [Cell("best-playground", "distances", "walks", DISTANCE)] + [
+        Cell(f"best-playground-{name}", "distances", "walks", merge(DISTANCE, changes), share=SHORTER)
         for name, changes in variants.items()
     ]
 

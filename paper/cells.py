@@ -12,9 +12,8 @@ from rich.console import Console
 
 from magnetite.io.record import Record, read_record
 from magnetite.io.storage import write_json
-from magnetite.training import session
-from magnetite.training.config import Config
-from magnetite.training.presets import changed, configuration
+from magnetite.training import runs
+from magnetite.training.config import Config, changed, configuration
 from paper.store import Result, Store
 
 WHOLE, SIX_MILLION, FOUR_MILLION, TWO_MILLION, HALF_MILLION = 1.0, 1 / 2, 1 / 3, 1 / 6, 1 / 24
@@ -146,11 +145,11 @@ def lock(cell: Cell, request: Request) -> FileLock:
 
 
 def _train(cell: Cell, request: Request) -> None:
-    accelerator = session.accelerator_named(request.device)
-    config = changed(cell.config(request), [f"run.compile={session.compile_mode(accelerator)}"])
+    accelerator = runs.accelerator_named(request.device)
+    config = changed(cell.config(request), [f"run.compile={runs.compile_mode(accelerator)}"])
     folder = request.runs / f"{cell.name}-{config.hash}"
-    resume = (folder / session.CONFIG).exists()
-    content = session.train(config, folder, session.Machine(accelerator), resume)
+    resume = (folder / runs.CONFIG).exists()
+    content = runs.train(config, folder, runs.Machine(accelerator), resume)
     write_json(cell.path(request), {**content, "name": cell.name})
     torch.compiler.reset()  # compiled graphs of this cell's shapes are of no use to the next one
     if accelerator == "cuda":

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from magnetite.io.record import read_record
-from magnetite.training.presets import configuration, merge
+from magnetite.training.config import configuration, merge
 from paper.cells import SIX_MILLION, TWO_MILLION, WHOLE, Cell, Changes, Request, train_missing
 from paper.playground import COMPARED, KINDS, cell_name, playground_cells, walk_cells
 from paper.sorting import STEPS, encoding_cells, message_cells, potential_cells
@@ -72,7 +72,7 @@ def longer(name: str, share: float = SIX_MILLION) -> Cell:
 def small(encoding: str, times: int) -> Cell:
     """The quick preset (minutes on two cores) with so many times its 10,000 graphs."""
     task = {"target": "undirected-distance", "train": times * 10_000}
-    return Cell(f"quick-undirected-{encoding}-{times}", "playground", encoding, {"task": task}, "quick")
+    return Cell(f"quick-undirected-{encoding}-{times}", "distances", encoding, {"task": task}, "quick")
 
 
 def hypotheses() -> list[Hypothesis]:

@@ -24,14 +24,14 @@ MAIN: dict[str, tuple[str, Mapping[str, Any]]] = {
     "svd": ("svd", {}),
 }
 APPENDIX: dict[str, tuple[str, Mapping[str, Any]]] = {
-    "relative-walks": ("relative-walks", {}),
+    "relative-walks": ("walks+relative-walks", {}),
     "magnetic-signnet": ("magnetic", {"encoding": {"sign": "mlp"}}),
     "gnn": ("none", {"model": {"name": "gnn"}}),
     "magnet": ("none", {"model": {"name": "magnet"}}),
 }
 WALKS: dict[str, Mapping[str, Any]] = {
-    "forward": {"reverse": False, "restart": 0.0},
-    "reverse": {"restart": 0.0},
+    "forward": {"reverse": False, "restart": None},
+    "reverse": {"restart": None},
     "pagerank": {},
 }
 """Random walks as in earlier work, with reversal, and with reversal and PageRank."""
@@ -60,7 +60,7 @@ def playground_cells() -> list[Cell]:
     return [
         Cell(
             cell_name(name, target, kind),
-            "playground",
+            "distances",
             encoding,
             {**changes, "task": {"target": target, "acyclic": acyclic}},
             share=share,
@@ -75,7 +75,7 @@ def walk_cells() -> list[Cell]:
     return [
         Cell(
             f"walks-{target}-{variant}-{steps}",
-            "playground",
+            "distances",
             "walks",
             {"task": {"target": target}, "encoding": {**options, "steps": steps}},
             share=HALF_MILLION,
@@ -88,7 +88,7 @@ def walk_cells() -> list[Cell]:
 
 def quick_cells() -> list[Cell]:
     """Reachability in DAGs, in minutes on two cores."""
-    return [Cell(f"quick-{encoding}", "playground", encoding, {}, "quick") for encoding in ("magnetic", "laplacian")]
+    return [Cell(f"quick-{encoding}", "distances", encoding, {}, "quick") for encoding in ("magnetic", "laplacian")]
 
 
 def figure_playground(request: Request) -> None:

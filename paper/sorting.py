@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from magnetite.training.presets import configuration
+from magnetite.training.config import configuration
 from paper.cells import FOUR_MILLION, TWO_MILLION, Cell, Request, train_missing
 from paper.charts import LENGTHS, by_length, caption, line_chart, measured, print_table, write
 
@@ -31,7 +31,7 @@ def potential_cells() -> list[Cell]:
             f"sorting-magnetic-q{q:g}",
             "sorting",
             "magnetic",
-            {"encoding": {"q": q}, "optim": {"warmup": warmup}},
+            {"encoding": {"q": f"Relative({q:g})"}, "optim": {"warmup": warmup}},
             share=FOUR_MILLION,
         )
         for q in POTENTIALS

@@ -6,7 +6,7 @@ from magnetite import nn
 from magnetite.nn.embeddings import Embedding
 from magnetite.nn.encoders import PositionEncoder
 from magnetite.nn.heads import Head
-from magnetite.training.models import MODELS, ModelOptions
+from magnetite.training.models import ModelOptions
 from paper.relations.model import WireRelations
 
 
@@ -31,6 +31,3 @@ class Relations(ModelOptions):
     def build(self, position: PositionEncoder | None, embedding: Embedding, head: Head) -> nn.GraphModel:  # noqa: ARG002
         """The model; it ignores the task's embedding, since a comparator is known by what it does to its wires."""
         return WireRelations(self.width, head, position, state=self.state, wires=self.wires)
-
-
-MODELS["relations"] = Relations
