@@ -5,7 +5,7 @@ import networkx as nx
 import pytest
 
 from magnetite.code.export import to_graphml, to_json
-from magnetite.io.files import read_graphs
+from magnetite.graphs import read
 from tests.code.test_drawing import small
 
 
@@ -24,7 +24,7 @@ def test_json_holds_everything_and_networkx_reads_it():
 def test_magnetite_reads_what_it_writes(tmp_path, ending):
     path = tmp_path / f"graph.{ending}"
     path.write_text({"json": to_json, "graphml": to_graphml}[ending](small()))
-    graphs = read_graphs(path).graphs
+    graphs = read(path)
     assert sorted(graphs.edges.T.tolist()) == sorted([edge.source, edge.target] for edge in small().edges)
 
 

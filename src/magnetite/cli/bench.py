@@ -1,13 +1,14 @@
-"""Runtime over the number of nodes (the paper's appendix on scalability), on every device, against the usual tools."""
+"""`magnetite bench`: time per graph over the number of nodes, on every device, compared with torch, SciPy and NumPy."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
+import typer
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -20,15 +21,22 @@ from magnetite.linalg.potential import Relative
 from magnetite.plots import save_figure
 
 DEGREE = 5
-"""Mean degree of the Erdős–Rényi digraphs, as in the paper."""
+"""Mean out-degree of the random digraphs, as in the paper's appendix on scalability."""
 
 PATIENCE = 10.0
-"""A side is left out at larger sizes once a size took it longer than this many seconds."""
+"""A method that took longer than this many seconds for one size is not measured at larger sizes."""
 
 
 @dataclass(frozen=True)
-class Side:
-    """One curve: how it encodes graphs, and the sizes it is meant for."""
+class Method:
+    """One curve of the figure.
+
+    Args:
+        name: The name in the table and the figure.
+        encode: Function that encodes graphs.
+        largest: Number of nodes of the largest graphs to measure.
+        smallest: Number of nodes of the smallest graphs to measure.
+    """
 
     name: str
     encode: Callable[[Digraphs], Any]
@@ -36,27 +44,46 @@ class Side:
     smallest: int = 1
 
 
+def bench(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            help="eigen (eigenpairs) or walks (random walks); both if omitted.",
+            show_default=False,
+            autocompletion=lambda: list(BENCHMARKS),
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the figure and the JSON file.")] = Path("results"),
+    seed: Annotated[int, typer.Option(help="Seed of the random graphs.")] = 0,
+) -> None:
+    """Measure the speed of the encodings on this machine: print a table, write a figure and JSON."""
+    if what is not None and what not in BENCHMARKS:
+        raise ValueError(f"unknown benchmark {what!r}: choose one of {', '.join(BENCHMARKS)}")
+    for name in BENCHMARKS if what is None else [what]:
+        BENCHMARKS[name](out, seed)
+
+
 def eigen(folder: Path, seed: int) -> None:
-    """Eigenpairs, k = 25: real and complex, dense below 1,024 nodes and sparse above, against torch and SciPy."""
-    sides = []
+    """Eigenpairs with k = 25, real and complex, compared with torch (dense) and SciPy (sparse)."""
+    methods = []
     for kind, q in (("complex", Relative(0.25)), ("real", 0.0)):
         encoding = MagneticLaplacian(k=25, q=q)
-        sides += [Side(f"magnetite, {kind}, {device}", _on(device, encoding), 16_384) for device in _devices()]
-        sides += [Side(f"torch eigh, {kind}, {device}", _torch(device, encoding), 2_048) for device in _devices()]
-        sides += [Side(f"SciPy eigsh, {kind}", _scipy(encoding), 16_384, smallest=512)]
-    _compare("figure-runtime-eigen", sides, [2**i for i in range(4, 15)], folder, seed)
+        methods += [Method(f"magnetite, {kind}, {device}", _on(device, encoding), 16_384) for device in _devices()]
+        methods += [Method(f"torch eigh, {kind}, {device}", _torch(device, encoding), 2_048) for device in _devices()]
+        methods += [Method(f"SciPy eigsh, {kind}", _scipy(encoding), 16_384, smallest=512)]
+    _compare("figure-runtime-eigen", methods, [2**i for i in range(4, 15)], folder, seed)
 
 
 def walks(folder: Path, seed: int) -> None:
-    """Random walks, 3 steps and PageRank both ways, against NumPy a graph."""
+    """Random walks, 3 steps and PageRank in both directions, compared with NumPy."""
     encoding = RandomWalk()
-    sides = [Side(f"magnetite, {device}", _on(device, encoding), 1_024) for device in _devices()]
-    sides += [Side("NumPy, a graph at a time", _numpy_walks(encoding), 1_024)]
-    _compare("figure-runtime-walks", sides, [2**i for i in range(4, 11)], folder, seed)
+    methods = [Method(f"magnetite, {device}", _on(device, encoding), 1_024) for device in _devices()]
+    methods += [Method("NumPy, one graph at a time", _numpy_walks(encoding), 1_024)]
+    _compare("figure-runtime-walks", methods, [2**i for i in range(4, 11)], folder, seed)
 
 
-BENCHES: dict[str, Callable[[Path, int], None]] = {"eigen": eigen, "walks": walks}
-"""What `magnetite bench` knows."""
+BENCHMARKS: dict[str, Callable[[Path, int], None]] = {"eigen": eigen, "walks": walks}
+"""The benchmarks by name."""
 
 
 def _devices() -> list[str]:
@@ -68,7 +95,7 @@ def _on(device: str, encoding: Encoding[Any]) -> Callable[[Digraphs], Any]:
 
 
 def _torch(device: str, encoding: MagneticLaplacian) -> Callable[[Digraphs], Any]:
-    """Build each Laplacian with magnetite, and call `torch.linalg.eigh` on the batch: all graphs have one size."""
+    """Build each Laplacian with magnetite and call `torch.linalg.eigh` on the batch; all graphs have the same size."""
 
     def encode(graphs: Digraphs) -> Any:
         return torch.linalg.eigh(torch.stack([_dense(graph, encoding) for graph in graphs]).to(device))
@@ -77,7 +104,7 @@ def _torch(device: str, encoding: MagneticLaplacian) -> Callable[[Digraphs], Any
 
 
 def _scipy(encoding: MagneticLaplacian) -> Callable[[Digraphs], Any]:
-    """Build each Laplacian with magnetite, and call `eigsh` on it, at the end it likes best and to our tolerance."""
+    """Build each Laplacian with magnetite and call `eigsh` with our tolerance, where it converges fastest."""
 
     def encode(graphs: Digraphs) -> Any:
         from scipy.sparse import eye_array
@@ -93,9 +120,9 @@ def _scipy(encoding: MagneticLaplacian) -> Callable[[Digraphs], Any]:
         for graph in graphs:
             pairs = pair_edges(graph.edges, graph.edge_ptr, graph.sizes, None)
             matrix = sparse_laplacian(pairs, operator).to_scipy()
-            turned = 2 * eye_array(graph.num_nodes, dtype=matrix.dtype, format="csr") - matrix
+            flipped = 2 * eye_array(graph.num_nodes, dtype=matrix.dtype, format="csr") - matrix
             tolerance: Any = tolerance_for(graph.num_nodes)
-            found.append(eigsh(turned, k=encoding.k, which="LA", tol=tolerance))
+            found.append(eigsh(flipped, k=encoding.k, which="LA", tol=tolerance))
         return found
 
     return encode
@@ -110,9 +137,9 @@ def _dense(graph: Digraphs, encoding: MagneticLaplacian) -> torch.Tensor:
 
 
 def _numpy_walks(encoding: RandomWalk) -> Callable[[Digraphs], Any]:
-    """What one writes with NumPy: powers by `matrix_power`, PageRank by `inv`, both ways."""
+    """A plain NumPy implementation: powers by `matrix_power`, PageRank by `inv`, in both directions."""
 
-    def one_way(adjacency: np.ndarray) -> list[np.ndarray]:
+    def one_direction(adjacency: np.ndarray) -> list[np.ndarray]:
         degree = adjacency.sum(1, keepdims=True)
         step = np.where(degree > 0, adjacency / np.where(degree > 0, degree, 1), np.eye(len(adjacency)))
         powers = [np.linalg.matrix_power(step, count + 1) for count in range(encoding.steps)]
@@ -121,7 +148,7 @@ def _numpy_walks(encoding: RandomWalk) -> Callable[[Digraphs], Any]:
 
     def encode(graphs: Digraphs) -> Any:
         dense = [matrix.toarray() for matrix in graphs.to_scipy()]
-        return [np.stack([*one_way(matrix.T)[::-1], *one_way(matrix)], axis=-1) for matrix in dense]
+        return [np.stack([*one_direction(matrix.T)[::-1], *one_direction(matrix)], axis=-1) for matrix in dense]
 
     return encode
 
@@ -131,39 +158,39 @@ def _random_graphs(size: int, count: int, seed: int) -> Digraphs:
     return Digraphs.from_edges([rng.integers(0, size, (2, DEGREE * size)) for _ in range(count)], [size] * count)
 
 
-def _milliseconds(side: Side, graphs: Digraphs) -> float:
-    """Time a graph of a second call; the first one compiles and warms up."""
-    side.encode(graphs[:1])
+def _milliseconds(method: Method, graphs: Digraphs) -> float:
+    """Time per graph of a second call; the first one compiles and warms up."""
+    method.encode(graphs[:1])
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     start = time.perf_counter()
-    side.encode(graphs)
+    method.encode(graphs)
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return 1e3 * (time.perf_counter() - start) / len(graphs)
 
 
-def _compare(name: str, sides: list[Side], sizes: list[int], folder: Path, seed: int) -> None:
+def _compare(name: str, methods: list[Method], sizes: list[int], folder: Path, seed: int) -> None:
     record = Record(name, seed)
-    curves: dict[str, dict[int, float]] = {side.name: {} for side in sides}
-    tired: set[str] = set()
+    curves: dict[str, dict[int, float]] = {method.name: {} for method in methods}
+    slow: set[str] = set()
     console = Console(stderr=True)
     for size in track(sizes, description=name, console=console, disable=not console.is_terminal):
         graphs = _random_graphs(size, max(2, min(256, 16_384 // size)), seed)
-        for side in sides:
-            if side.smallest <= size <= side.largest and side.name not in tired:
-                curves[side.name][size] = round(_milliseconds(side, graphs), 4)
-                if curves[side.name][size] * len(graphs) > 1e3 * PATIENCE:
-                    tired.add(side.name)
-    path = record.write(folder, {"degree": DEGREE, "milliseconds_a_graph": curves})
+        for method in methods:
+            if method.smallest <= size <= method.largest and method.name not in slow:
+                curves[method.name][size] = round(_milliseconds(method, graphs), 4)
+                if curves[method.name][size] * len(graphs) > 1e3 * PATIENCE:
+                    slow.add(method.name)
+    path = record.write(folder, {"degree": DEGREE, "milliseconds_per_graph": curves})
     _picture(name, curves, folder)
     out = Console(width=max(100, 34 + 9 * len(sizes)))
     out.print(_table(curves, sizes))
-    out.print(f"figure: {folder / name}.png and .svg, figures: {path}")
+    out.print(f"figure: {folder / name}.png and .svg, data: {path}")
 
 
 def _table(curves: dict[str, dict[int, float]], sizes: list[int]) -> Table:
-    table = Table("milliseconds a graph of n nodes", *map(str, sizes))
+    table = Table("milliseconds per graph of n nodes", *map(str, sizes))
     for name, points in curves.items():
         table.add_row(name, *(f"{points[size]:.3g}" if size in points else "" for size in sizes))
     return table
@@ -177,7 +204,7 @@ def _picture(name: str, curves: dict[str, dict[int, float]], folder: Path) -> No
     for curve, points in curves.items():
         axes.loglog(list(points), list(points.values()), "-o" if curve.startswith("magnetite") else "--", label=curve)
     axes.set_xlabel("nodes")
-    axes.set_ylabel("milliseconds a graph")
+    axes.set_ylabel("milliseconds per graph")
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
     for ending in (".png", ".svg"):

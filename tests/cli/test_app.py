@@ -4,9 +4,11 @@ import sys
 import numpy as np
 import pytest
 import torch
+import typer
 
 import magnetite as mt
 from magnetite import cli
+from magnetite.encodings import ENCODINGS
 
 
 def run(*arguments: str, cwd) -> subprocess.CompletedProcess:
@@ -41,11 +43,11 @@ def test_the_design_example_as_a_program(tmp_path):
     assert (tmp_path / "pe.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("encoding", cli.ENCODINGS)
+@pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("ending", ["npz", "safetensors"])
 def test_every_encoding(path, tmp_path, monkeypatch, capsys, encoding, ending):
     out = tmp_path / f"pe.{ending}"
-    options = ("--encoding", encoding, "--k", 4, "--out", out)
+    options = ("--encoding", encoding, *(() if encoding == "walks" else ("--k", 4)), "--out", out)
     code, stdout, stderr = call(monkeypatch, capsys, "encode", path, *options)
     assert code == 0, stderr
     assert str(out) in stdout
@@ -85,19 +87,19 @@ def test_data_sets_are_written_and_kept(tmp_path, monkeypatch, capsys):
 BAD = {
     "negative weight": (["encode", "negative.txt", "--out", "pe.npz"], "weight -1.0"),
     "NaN weight": (["encode", "nan.txt", "--out", "pe.npz"], "weight nan"),
-    "node id out of range": (["encode", "range.npz", "--out", "pe.npz"], "leaves its nodes"),
+    "node id out of range": (["encode", "range.npz", "--out", "pe.npz"], "outside its nodes"),
     "k below 1": (["encode", "good.txt", "--out", "pe.npz", "--k", "0"], "k=0"),
     "k no number": (["encode", "good.txt", "--out", "pe.npz", "--k", "many"], "--k"),
     "q above 0.5": (["encode", "good.txt", "--out", "pe.npz", "--q", "0.6"], "outside [0, 0.5]"),
     "q below 0": (["encode", "good.txt", "--out", "pe.npz", "--q", "-0.1"], "outside [0, 0.5]"),
     "q NaN": (["encode", "good.txt", "--out", "pe.npz", "--q", "nan"], "outside [0, 0.5]"),
-    "both kinds of q": (["encode", "good.txt", "--out", "pe.npz", "--q", "0.1", "--relative-q", "1"], "alternatives"),
+    "both kinds of q": (["encode", "good.txt", "--out", "pe.npz", "--q", "0.1", "--relative-q", "1"], "both given"),
     "negative relative q": (["encode", "good.txt", "--out", "pe.npz", "--relative-q", "-1"], "relative potential"),
     "empty graph": (["encode", "empty.json", "--out", "pe.npz"], "empty"),
     "empty file": (["encode", "empty.txt", "--out", "pe.npz"], "no edges"),
     "missing file": (["encode", "missing.txt", "--out", "pe.npz"], "does not exist"),
     "a folder": (["encode", "folder.txt", "--out", "pe.npz"], "not a file"),
-    "truncated file": (["encode", "short.safetensors", "--out", "pe.npz"], "not a whole safetensors file"),
+    "truncated file": (["encode", "short.safetensors", "--out", "pe.npz"], "not a complete safetensors file"),
     "pickle": (["encode", "data.pt", "--out", "pe.npz"], "pickle"),
     "unknown ending": (["encode", "data.xyz", "--out", "pe.npz"], "ending"),
     "unknown output": (["encode", "good.txt", "--out", "pe.xyz"], "ending"),
@@ -107,7 +109,7 @@ BAD = {
     "unwritable plot": (["encode", "good.txt", "--out", "pe.npz", "--plot", "/proc/pe.png"], "cannot be written"),
     "output is a folder": (["encode", "good.txt", "--out", "folder.npz"], "is a folder"),
     "shards in a file": (["data", "sorting", "--out", "good.txt"], "is a file"),
-    "empty archive": (["encode", "empty.npz", "--out", "pe.npz"], "no whole .npz archive"),
+    "empty archive": (["encode", "empty.npz", "--out", "pe.npz"], "not a complete .npz archive"),
     "unknown device": (["encode", "good.txt", "--out", "pe.npz", "--device", "abacus"], "'abacus' cannot be used"),
     "unknown task": (["data", "knitting", "--out", "d"], "playground, sorting"),
     "unknown split": (["data", "sorting", "--out", "d", "--split", "rest"], "rest"),
@@ -129,9 +131,6 @@ BAD = {
     "run in a file": (["train", "sorting", "--out", "good.txt"], "is a file"),
     "evaluate nothing": (["evaluate", "nowhere"], "config.json does not exist"),
     "evaluate an unknown split": (["evaluate", "nowhere", "--split", "rest"], "rest"),
-    "cells that do not exist": (["reproduce", "figure-sorting", "--only", "x"], "fits no cell"),
-    "a share of no training": (["reproduce", "figure-examples", "--budget", "0.5"], "leave --only and --budget out"),
-    "cells of claims": (["reproduce", "claims", "--only", "x"], "leave it out"),
     "one colon": (["graph", "two.py:f", "--out", "g.svg"], "two colons"),
     "no such function": (["graph", "two.py::h", "--out", "g.svg"], "choose one of f, C.g"),
     "several functions": (["graph", "two.py", "--out", "g.svg"], "several functions (f, C.g)"),
@@ -150,12 +149,19 @@ BAD = {
     "unwritable graph": (["graph", "two.py::f", "--out", "/proc/g.svg"], "cannot be written"),
     "no graph": (["graph", "two.py::f"], "--out"),
     "unknown benchmark": (["bench", "patience"], "eigen, walks"),
-    "unknown figure": (["reproduce", "figure-0"], "figure-examples"),
     "nothing to plot": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "svd", "--plot", "a.png"], "--plot"),
     "unknown plot": (["encode", "good.txt", "--out", "pe.npz", "--plot", "a.xyz"], "ending"),
+    "an old name": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "walk"], "unknown encoding 'walk'"),
+    "steps of eigenvectors": (["encode", "good.txt", "--out", "pe.npz", "--steps", "3"], "--steps does not apply"),
+    "k of walks": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "walks", "--k", "3"], "--k does not apply"),
+    "potential of svd": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "svd", "--q", "0"], "--q does not"),
+    "relative potential": (
+        ["encode", "good.txt", "--out", "pe.npz", "--encoding", "laplacian", "--relative-q", "1"], "--k --normalised"
+    ),
+    "pairs as a table": (["encode", "good.txt", "--out", "pe.csv", "--encoding", "walks"], "use .npz or .safetensors"),
     "no output": (["encode", "good.txt"], "--out"),
     "unknown command": (["decode"], "decode"),
-    "restart": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "walk", "--restart", "2"], "restart=2.0"),
+    "restart": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "walks", "--restart", "2"], "restart=2.0"),
 }  # fmt: skip
 
 
@@ -195,10 +201,10 @@ def test_a_full_gpu_is_told_in_one_line(path, monkeypatch, tmp_path, capsys):
     def full(*_):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 5.63 GiB. GPU 0 has a total capacity of")
 
-    monkeypatch.setattr(cli, "write_encoding", full)
+    monkeypatch.setattr(cli.encode, "write_arrays", full)
     code, _, stderr = call(monkeypatch, capsys, "encode", str(path), "--out", str(tmp_path / "pe.npz"))
     assert code == 2
-    assert stderr.startswith("magnetite: CUDA out of memory. Tried to allocate 5.63 GiB: free the GPU")
+    assert stderr.startswith("magnetite: CUDA out of memory. Tried to allocate 5.63 GiB: free GPU memory")
     assert stderr.count("\n") == 1
 
 
@@ -213,7 +219,7 @@ def test_who_stops_it_is_told_so(path, monkeypatch, tmp_path, capsys):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "write_encoding", stop)
+    monkeypatch.setattr(cli.encode, "write_arrays", stop)
     code, _, stderr = call(monkeypatch, capsys, "encode", str(path), "--out", str(tmp_path / "pe.npz"))
     assert (code, stderr) == (130, "magnetite: stopped\n")
 
@@ -222,7 +228,7 @@ def test_a_mistake_of_ours_keeps_its_traceback(path, monkeypatch, tmp_path):
     def broken(*_):
         raise RuntimeError("ours")
 
-    monkeypatch.setattr(cli, "write_encoding", broken)
+    monkeypatch.setattr(cli.encode, "write_arrays", broken)
     monkeypatch.setattr(sys, "argv", ["magnetite", "encode", str(path), "--out", str(tmp_path / "pe.npz")])
     with pytest.raises(RuntimeError, match="ours"):
         cli.main()
@@ -234,7 +240,6 @@ def test_a_mistake_of_ours_keeps_its_traceback(path, monkeypatch, tmp_path):
         ["--help"],
         ["encode", "--help"],
         ["data", "--help"],
-        ["reproduce", "--help"],
         ["bench", "--help"],
         ["train", "--help"],
         ["evaluate", "--help"],
@@ -247,8 +252,34 @@ def test_help_shows_an_example(monkeypatch, capsys, arguments):
     assert "Example: magnetite" in stdout
 
 
-def test_version(monkeypatch, capsys):
-    assert call(monkeypatch, capsys, "--version")[1] == f"magnetite {mt.__version__}\n"
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_version(monkeypatch, capsys, option):
+    assert call(monkeypatch, capsys, option)[1] == f"magnetite {mt.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("magnetite enc", "encode"), ("magnetite encode --encoding wa", "walks"), ("magnetite bench ei", "eigen")],
+)
+def test_shell_completion(monkeypatch, capsys, words, expected):
+    monkeypatch.setenv("_MAGNETITE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    code, stdout, _ = call(monkeypatch, capsys)
+    assert code == 0
+    assert stdout.split() == [expected]
+
+
+def test_the_completion_script_can_be_installed(monkeypatch, capsys):
+    _, stdout, _ = call(monkeypatch, capsys, "--help")
+    assert "--install-completion" in stdout
+    assert "--show-completion" in stdout
+
+
+def test_every_option_has_a_help_text():
+    for name, command in typer.main.get_command(cli.app).commands.items():
+        for option in command.params:
+            assert option.help, f"{name} {option.name}"
 
 
 def test_a_missing_extra_is_named(monkeypatch, capsys):

@@ -5,7 +5,7 @@ import networkx as nx
 import pytest
 
 from magnetite.code import build
-from tests.test_cli import call
+from tests.cli.test_app import call
 
 SOURCE = """
 def f(a, b):

@@ -1,1 +1,0 @@
-"""Speed over graph sizes."""
