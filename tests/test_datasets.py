@@ -79,7 +79,7 @@ def test_pre_transformed_data_are_stored_without_pickle(tmp_path):
     plain = SortingDataset(tmp_path, Sorting(valid=5), "valid", transform=encode)
     for number in (0, 14):
         assert torch.equal(dataset[number].magnetic_pe, plain[number].magnetic_pe)
-    endings = {path.suffix for path in (tmp_path / "processed").iterdir() if not path.name.startswith(".")}
-    assert ".safetensors" in endings
+    extensions = {path.suffix for path in (tmp_path / "processed").iterdir() if not path.name.startswith(".")}
+    assert ".safetensors" in extensions
     with pytest.raises(ValueError, match="tensors only"):
         SortingDataset(tmp_path, Sorting(valid=5), "valid", pre_transform=lambda data: data.update({"name": "x"}))

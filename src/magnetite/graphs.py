@@ -287,7 +287,7 @@ class Digraphs(Packed):
 
 
 def read(path: str | Path) -> Digraphs:
-    """Read graphs from a file, by its ending; `names` holds the names of the nodes if the format has names.
+    """Read graphs from a file, by its extension; `names` holds the names of the nodes if the format has names.
 
     Args:
         path: An edge list (.txt, .edges, .edgelist, .csv), GraphML (.graphml), node-link JSON (.json), a SciPy sparse
@@ -306,10 +306,10 @@ def read(path: str | Path) -> Digraphs:
         return Digraphs._from_lists([files.read_edges(path)])
 
 
-FORMATS = {ending: content for ending, (_, content) in files.READERS.items()} | {
+FORMATS = {extension: content for extension, (_, content) in files.READERS.items()} | {
     ".safetensors": "a file written by Digraphs.save"
 }
-"""The expected content of each file that `read` accepts, by ending."""
+"""The expected content of each file that `read` accepts, by extension."""
 
 
 def node_numbers(graphs: Packed) -> list[str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FIGURE_ENDINGS = (".png", ".svg", ".pdf")
+FIGURE_EXTENSIONS = (".png", ".svg", ".pdf")
 
 LARGEST = 400
 """Most nodes of a graph that is drawn."""
@@ -62,14 +62,14 @@ def layout(graph: nx.DiGraph) -> dict[int, Any]:
 
 
 def check_figure(path: Path) -> None:
-    """Raise an error for an unknown file ending or an unwritable path, before any work is done."""
-    if path.suffix not in FIGURE_ENDINGS:
-        raise ValueError(f"{path} has an unknown file ending: use one of {' '.join(FIGURE_ENDINGS)}")
+    """Raise an error for an unknown file extension or an unwritable path, before any work is done."""
+    if path.suffix not in FIGURE_EXTENSIONS:
+        raise ValueError(f"{path} has an unknown file extension: use one of {' '.join(FIGURE_EXTENSIONS)}")
     check_writable(path)
 
 
 def save_figure(figure: "Figure", path: str | Path) -> None:
-    """Write a figure in the format of the file ending, atomically; equal figures give equal files."""
+    """Write a figure in the format of the file extension, atomically; equal figures give equal files."""
     import matplotlib
 
     path = Path(path)

@@ -44,9 +44,9 @@ def test_the_design_example_as_a_program(tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("ending", ["npz", "safetensors"])
-def test_every_encoding(path, tmp_path, monkeypatch, capsys, encoding, ending):
-    out = tmp_path / f"pe.{ending}"
+@pytest.mark.parametrize("extension", ["npz", "safetensors"])
+def test_every_encoding(path, tmp_path, monkeypatch, capsys, encoding, extension):
+    out = tmp_path / f"pe.{extension}"
     options = ("--encoding", encoding, *(() if encoding == "walks" else ("--k", 4)), "--out", out)
     code, stdout, stderr = call(monkeypatch, capsys, "encode", path, *options)
     assert code == 0, stderr
@@ -101,8 +101,8 @@ BAD = {
     "a folder": (["encode", "folder.txt", "--out", "pe.npz"], "not a file"),
     "truncated file": (["encode", "short.safetensors", "--out", "pe.npz"], "not a complete safetensors file"),
     "pickle": (["encode", "data.pt", "--out", "pe.npz"], "pickle"),
-    "unknown ending": (["encode", "data.xyz", "--out", "pe.npz"], "ending"),
-    "unknown output": (["encode", "good.txt", "--out", "pe.xyz"], "ending"),
+    "unknown extension": (["encode", "data.xyz", "--out", "pe.npz"], "extension"),
+    "unknown output": (["encode", "good.txt", "--out", "pe.xyz"], "extension"),
     "unknown encoding": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "cubic"], "magnetic, laplacian"),
     "unknown convention": (["encode", "good.txt", "--out", "pe.npz", "--convention", "x"], "paper, networkx"),
     "unwritable output": (["encode", "good.txt", "--out", "/proc/pe.npz"], "cannot be written"),
@@ -144,13 +144,13 @@ BAD = {
     "unknown kind": (["graph", "two.py::f", "--out", "g.svg", "--kind", "flow"], "dataflow, ast"),
     "unknown mask": (["graph", "two.py::f", "--out", "g.svg", "--mask", "iron"], "strict, paper, none"),
     "unknown layout": (["graph", "two.py::f", "--out", "g.svg", "--layout", "spiral"], "auto, layers"),
-    "unknown picture": (["graph", "two.py::f", "--out", "g.bmp"], "ending"),
+    "unknown picture": (["graph", "two.py::f", "--out", "g.bmp"], "extension"),
     "no picture to compare in": (["graph", "two.py::f", "--out", "g.json", "--compare"], "--compare"),
     "unwritable graph": (["graph", "two.py::f", "--out", "/proc/g.svg"], "cannot be written"),
     "no graph": (["graph", "two.py::f"], "--out"),
     "unknown benchmark": (["bench", "patience"], "eigen, walks"),
     "nothing to plot": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "svd", "--plot", "a.png"], "--plot"),
-    "unknown plot": (["encode", "good.txt", "--out", "pe.npz", "--plot", "a.xyz"], "ending"),
+    "unknown plot": (["encode", "good.txt", "--out", "pe.npz", "--plot", "a.xyz"], "extension"),
     "an old name": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "walk"], "unknown encoding 'walk'"),
     "steps of eigenvectors": (["encode", "good.txt", "--out", "pe.npz", "--steps", "3"], "--steps does not apply"),
     "k of walks": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "walks", "--k", "3"], "--k does not apply"),

@@ -18,20 +18,20 @@ def named(odd):
     return graphs.replace(names=[f"v{i}" for i in range(graphs.num_nodes)])
 
 
-@pytest.mark.parametrize("ending", ["npz", "safetensors", "parquet", "csv"])
-def test_outputs_contain_the_encoding_and_the_names(tmp_path, named, monkeypatch, capsys, ending):
+@pytest.mark.parametrize("extension", ["npz", "safetensors", "parquet", "csv"])
+def test_outputs_contain_the_encoding_and_the_names(tmp_path, named, monkeypatch, capsys, extension):
     named.save(tmp_path / "graphs.safetensors")
-    out = tmp_path / f"pe.{ending}"
+    out = tmp_path / f"pe.{extension}"
     code, _, stderr = call(monkeypatch, capsys, "encode", tmp_path / "graphs.safetensors", "--k", 3, "--out", out)
     assert code == 0, stderr
     vectors = mt.MagneticLaplacian(k=3)(named).vectors
-    if ending == "npz":
+    if extension == "npz":
         arrays = np.load(out)
         assert arrays["names"].tolist() == named.names
         np.testing.assert_array_equal(arrays["vectors"], vectors.numpy())
-    elif ending == "safetensors":
+    elif extension == "safetensors":
         assert torch.equal(mt.Eigenpairs.load(out).vectors, vectors)
-    elif ending == "parquet":
+    elif extension == "parquet":
         table = parquet.read_table(out).to_pydict()
         assert table["node"] == named.names
         np.testing.assert_array_equal(np.array(table["im_2"], dtype=np.float32), vectors[:, 2].imag.numpy())

@@ -224,9 +224,9 @@ def test_two_iterations_do_not_disturb_each_other():
 
 
 BAD = {
-    "limit": ({"source": "def f(): pass", "limit": -1}, "limit=-1"),
-    "operator": ({"source": "def f(): pass", "operators": ["-"]}, "- do not commute"),
-    "long list": ({"source": "def f():\n" + "    print(1, 2)\n    print(2)\n" * 1001}, "2,002 parts"),
+    "limit": ({"source": "def f(): pass", "limit": -1}, "got -1"),
+    "operator": ({"source": "def f(): pass", "operators": ["-"]}, "got -"),
+    "long list": ({"source": "def f():\n" + "    print(1, 2)\n    print(2)\n" * 1001}, "2,002 elements"),
     "syntax": ({"source": "def f(:"}, "line 1"),
     "no function": ({"source": "x = 1"}, "function"),
     "unknown name": ({"source": "def f(): pass", "name": "g"}, "g"),

@@ -98,7 +98,7 @@ def test_names_keep_their_order_of_appearance_and_numbers_theirs(tmp_path):
         ("a.safetensors", "short", "not a complete safetensors file"),
         ("a.pt", "", "runs code when it is loaded"),
         ("a.pkl", "", "pickle"),
-        ("a.docx", "", "unknown file ending"),
+        ("a.docx", "", "unknown file extension"),
     ],
 )
 def test_bad_files_are_named_with_the_reason(tmp_path, name, content, message):

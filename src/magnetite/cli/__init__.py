@@ -7,7 +7,7 @@ import torch
 import typer
 from rich.console import Console
 
-from magnetite.cli import bench, data, encode, graph, train
+from magnetite.cli import bench, data, encode, evaluate, graph, train
 from magnetite.version import __version__
 
 app = typer.Typer(
@@ -21,9 +21,9 @@ app.command(
     epilog="Example: magnetite encode graph.graphml --encoding magnetic --k 16 --out pe.npz --plot pe.png\n\n"
     "Example: magnetite encode a.csv b.csv --encoding walks --steps 4 --out walks.safetensors"
 )(encode.encode)
-app.command(epilog="Example: magnetite data sorting --split train --out sorting-networks")(data.data)
-app.command(epilog="Example: magnetite train sorting --encoding magnetic --preset quick")(train.train)
-app.command(epilog="Example: magnetite evaluate runs/sorting-magnetic-paper-seed0 --split test")(train.evaluate)
+app.add_typer(data.app, name="data")
+app.add_typer(train.app, name="train")
+app.command(epilog="Example: magnetite evaluate runs/sorting-magnetic-paper-seed0 --split test")(evaluate.evaluate)
 app.command(
     epilog="Example: magnetite graph file.py::function --kind dataflow --out graph.svg\n\n"
     "Example: magnetite graph file.py::Class.method --compare --out both.svg"

@@ -207,5 +207,5 @@ def _picture(name: str, curves: dict[str, dict[int, float]], folder: Path) -> No
     axes.set_ylabel("milliseconds per graph")
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
-    for ending in (".png", ".svg"):
-        save_figure(figure, folder / f"{name}{ending}")
+    for extension in (".png", ".svg"):
+        save_figure(figure, folder / f"{name}{extension}")

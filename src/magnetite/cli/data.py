@@ -43,4 +43,4 @@ def _write(task: Task, out: Path, splits: list[str]) -> None:
     typer.echo(f"{task} → {manifest}")
 
 
-app = task_commands(data, "magnetite data sorting --split train --out sorting-networks")
+app = task_commands(data, "magnetite data sorting --split train --out sorting-networks", data_only=True)

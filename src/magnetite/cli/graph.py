@@ -6,14 +6,18 @@ from typing import Annotated, get_args
 
 import typer
 
-from magnetite.code.drawing import LAYOUTS, to_svg
-from magnetite.code.export import to_graphml, to_json
-from magnetite.code.functions import Kind, Mask, find, functions, graph_of, parse, read_source
+from magnetite.code.drawing import to_svg
 from magnetite.code.graph import CodeGraph
+from magnetite.code.layout import LAYOUTS
+from magnetite.code.source import Kind, Mask, find, functions, graph_of, parse, read_source
 from magnetite.io.storage import check_writable, replacing
 
-WRITERS: dict[str, Callable[[CodeGraph], str]] = {".svg": to_svg, ".json": to_json, ".graphml": to_graphml}
-"""Functions that return the content of a file, by its ending."""
+WRITERS: dict[str, Callable[[CodeGraph], str]] = {
+    ".svg": to_svg,
+    ".json": CodeGraph.to_json,
+    ".graphml": CodeGraph.to_graphml,
+}
+"""Functions that return the content of a file, by its extension."""
 KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
 MASKS: dict[str, Mask] = {"strict": "strict", "paper": "paper", "none": None}
 
@@ -54,7 +58,7 @@ def graph(
         if value not in known:
             raise ValueError(f"{option} must be one of {', '.join(known)}, got {value!r}")
     if out.suffix not in WRITERS:
-        raise ValueError(f"{out} has an unknown file ending: use one of {' '.join(WRITERS)}")
+        raise ValueError(f"{out} has an unknown file extension: use one of {' '.join(WRITERS)}")
     if compare and out.suffix != ".svg":
         raise ValueError(f"--compare draws a picture, and {out} is not one: use .svg")
     check_writable(out)

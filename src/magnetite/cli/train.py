@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from magnetite.cli._tasks import task_commands
+from magnetite.training.encodings import names_known
 
 TABLES = "task, encoding, model, optim, data, run"
 SETTINGS = ("encoding", "preset", "seed", "epochs", "budget", "precision")
@@ -20,8 +21,7 @@ def train(
     encoding: Annotated[
         str,
         typer.Option(
-            help="Positional encodings, joined by +: magnetic, laplacian, walks, svd, sinusoidal, depth, spe, multi-q, "
-            "relative-walks, pair-walks, or none."
+            help=f"Positional encodings, such as magnetic+walks, of {', '.join(names_known())}.",
         ),
     ] = "magnetic",
     preset: Annotated[

@@ -1,6 +1,6 @@
 """Files of users: graphs are read as edge lists, results are written as tensors or as tables.
 
-To add a format, write a function and name its ending in `READERS`, `TENSOR_WRITERS` or `TABLE_WRITERS`.
+To add a format, write a function and name its extension in `READERS`, `TENSOR_WRITERS` or `TABLE_WRITERS`.
 """
 
 import csv
@@ -43,7 +43,7 @@ def explain_errors(path: Path, formats: Mapping[str, str]) -> Iterator[None]:
 
     Args:
         path: The file that is read.
-        formats: The expected content by file ending.
+        formats: The expected content by file extension.
     """
     if path.suffix in PICKLES:
         raise ValueError(
@@ -53,7 +53,7 @@ def explain_errors(path: Path, formats: Mapping[str, str]) -> Iterator[None]:
     if path.is_dir():
         raise ValueError(f"{path} is a folder, not a file: give the files in it")
     if path.suffix not in formats:
-        raise ValueError(f"{path} has an unknown file ending: use one of {' '.join(formats)}")
+        raise ValueError(f"{path} has an unknown file extension: use one of {' '.join(formats)}")
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist or is not a file: check the path")
     try:
@@ -172,14 +172,14 @@ READERS: dict[str, tuple[Callable[[Path], EdgeList], str]] = {
     ".json": (_read_json, "node-link data with `nodes` and `links` or `edges`, as written by networkx"),
     ".npz": (_read_npz, "a SciPy sparse matrix or arrays edge_index [2, m], edge_weight, num_nodes"),
 }
-"""Readers by file ending, each with a description of the expected content."""
+"""Readers by file extension, each with a description of the expected content."""
 
 
 def check_output(path: Path) -> None:
-    """Refuse an unknown file ending and a path that cannot be written to, before any work is done."""
+    """Refuse an unknown file extension and a path that cannot be written to, before any work is done."""
     known = [*TENSOR_WRITERS, *TABLE_WRITERS]
     if path.suffix not in known:
-        raise ValueError(f"{path} has an unknown file ending: use one of {' '.join(known)}")
+        raise ValueError(f"{path} has an unknown file extension: use one of {' '.join(known)}")
     check_writable(path)
 
 
@@ -187,7 +187,7 @@ def write_arrays(path: Path, tensors: Mapping[str, Tensor], names: Sequence[str]
     """Write named tensors and one name per node, in a format of `TENSOR_WRITERS`.
 
     Args:
-        path: The file; its ending sets the format.
+        path: The file; its extension sets the format.
         tensors: Tensors by name.
         names: One name per node.
         metadata: Strings that are stored in the header, where the format has one.
@@ -199,7 +199,7 @@ def write_table(path: Path, columns: Mapping[str, Column]) -> None:
     """Write columns of equal length, in a format of `TABLE_WRITERS`.
 
     Args:
-        path: The file; its ending sets the format.
+        path: The file; its extension sets the format.
         columns: Arrays or lists of strings by the name of the column.
     """
     TABLE_WRITERS[path.suffix](path, columns)

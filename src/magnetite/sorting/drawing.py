@@ -1,4 +1,4 @@
-"""Sorting networks in the usual notation: wires from left to right, comparators as vertical lines between two dots."""
+"""Pictures of sorting networks: wires from left to right, comparators as vertical lines between two dots."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,10 @@ COLUMN_GAP = 20
 
 
 def columns(layers: Sequence[Sequence[Comparator]]) -> list[list[Comparator]]:
-    """Each layer cut into columns in which no two comparators overlap, so that their lines can be told apart.
+    """Split each layer into columns in which no two comparators overlap.
+
+    Args:
+        layers: The comparators of each parallel step.
 
     >>> columns([[(0, 2), (1, 3)], [(0, 1), (2, 3)]])
     [[(0, 2)], [(1, 3)], [(0, 1), (2, 3)]]
@@ -27,7 +30,11 @@ def columns(layers: Sequence[Sequence[Comparator]]) -> list[list[Comparator]]:
 
 
 def ascii_art(length: int, layers: Sequence[Sequence[Comparator]]) -> str:
-    """The network in characters; an arrow head marks the larger value's wire where that is the upper one.
+    """The network in characters; an arrow head marks the wire of the larger value if that is the upper one.
+
+    Args:
+        length: Number of wires.
+        layers: The comparators of each parallel step.
 
     >>> print(ascii_art(3, [[(0, 2)], [(0, 1)], [(1, 2)]]))
     0 ──●──●─────
@@ -50,6 +57,10 @@ def ascii_art(length: int, layers: Sequence[Sequence[Comparator]]) -> str:
 
 def svg(length: int, layers: Sequence[Sequence[Comparator]]) -> str:
     """The network as an SVG image.
+
+    Args:
+        length: Number of wires.
+        layers: The comparators of each parallel step.
 
     >>> svg(2, [[(0, 1)]]).count("<circle")
     2
