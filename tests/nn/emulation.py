@@ -43,13 +43,14 @@ def emulated(folder: Path, grid: int = 2) -> Iterator[None]:
 
 def _compiled(kernel: Kernel, folder: Path, count: int, constants: dict[str, int]) -> ctypes.CDLL:
     entry, library = folder / f"{kernel.name}.cpp", folder / f"{kernel.name}.so"
-    source = Path(cuda_kernels.__file__).with_name(kernel.file)
+    folder_of_kernels = Path(cuda_kernels.__file__).parent
+    source = folder_of_kernels / kernel.file
     entry.write_text(
         f'#include "{WARPS}"\n#include "{source}"\n'
         f'extern "C" void emulate(int blocks, int warps, void **tensors, const int *numbers) '
         f"{{ run<{count}>(blocks, warps, {kernel.name}, tensors, numbers); }}\n"
     )
     options = [f"-D{name}={value}" for name, value in constants.items()]
-    compiler = ["g++", "-std=c++20", "-O1", "-w", "-shared", "-fPIC", *CHECKS]
+    compiler = ["g++", "-std=c++20", "-O1", "-w", "-shared", "-fPIC", f"-I{folder_of_kernels}", *CHECKS]
     subprocess.run([*compiler, *options, entry, "-o", library], check=True)
     return ctypes.CDLL(str(library))

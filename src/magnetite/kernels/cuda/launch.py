@@ -25,7 +25,7 @@ def knows_bfloat16(device: torch.device) -> bool:
 class Kernel:
     """A function of a file, the warps of its blocks, and the most blocks that `grid` gives a multiprocessor."""
 
-    file: str
+    file: str | Path
     name: str
     warps: int
     blocks: int = 1
@@ -61,11 +61,16 @@ def _compiled(kernel: Kernel, constants: tuple[tuple[str, int], ...], device: in
     return torch.cuda._compile_kernel(source, kernel.name, nvcc_options=options)  # pyright: ignore[reportPrivateUsage]
 
 
-def _source(file: str, seen: set[str] | None = None) -> str:
+def _source(file: str | Path, seen: set[Path] | None = None) -> str:
     """The text of a kernel, with the files that it includes, each once: the compiler does not know where they lie."""
-    seen = set() if seen is None else seen
-    if file in seen:
+    seen, here = set() if seen is None else seen, Path(__file__).parent
+    path = here / file
+    if path in seen:
         return ""
-    seen.add(file)
-    text = Path(__file__).with_name(file).read_text(encoding="utf-8")
-    return re.sub(r'^#include "(.+)"$', lambda found: _source(found[1], seen), text, flags=re.MULTILINE)
+    seen.add(path)
+
+    def included(found: re.Match[str]) -> str:
+        beside = path.parent / found[1]
+        return _source(beside if beside.exists() else here / found[1], seen)
+
+    return re.sub(r'^#include "(.+)"$', included, path.read_text(encoding="utf-8"), flags=re.MULTILINE)

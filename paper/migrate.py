@@ -1,0 +1,72 @@
+"""Rewrite results of earlier versions to the present format of configurations: `python -m paper.migrate results`.
+
+Files are renamed to the new hashes. Whoever has no old results can ignore this file.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from magnetite.io.record import read_record
+from magnetite.io.storage import write_json
+from magnetite.training.config import Config
+from paper.store import HASH_LENGTH
+
+EIGENPAIRS = ("k", "sign", "scaling", "attention", "dropout")
+WALKS = ("steps", "restart", "reverse")
+OPTIONS = {"magnetic": EIGENPAIRS, "laplacian": EIGENPAIRS, "walks": WALKS, "relative-walks": WALKS, "svd": ("k",)}
+"""Options of the old encodings that keep their meaning."""
+
+
+def migrated(tables: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The tables of an old configuration, in the present format."""
+    task, model = dict(tables["task"]), dict(tables["model"])
+    task["name"] = {"playground": "distances"}.get(task["name"], task["name"])
+    moved = {"distances": ("pair_layer",), "sorting": ("places", "borders")}[task["name"]]
+    for option in ("pair_layer", "places", "borders"):
+        if option in model:
+            value = model.pop(option)
+            task |= {option: value} if option in moved else {}
+    new = {**tables, "task": task, "model": model, "encoding": _encodings(tables["encoding"])}
+    return Config.from_dict(new).to_dict()
+
+
+def _encodings(old: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    name = old["name"]
+    options = {option: old[option] for option in OPTIONS.get(name, ()) if option in old}
+    if options.get("restart") == 0:
+        options["restart"] = None
+    if name == "magnetic":
+        potentials = [f"Relative({old['q'] * number:g})" for number in range(1, old.get("potentials", 1) + 1)]
+        options["q"] = potentials if len(potentials) > 1 else potentials[0]
+    if name == "svd":
+        options = {"rank": options["k"]}
+    parts = {} if name == "none" else {name: options}
+    if name == "relative-walks" and old["nodes"]:
+        parts = {"walks": options, **parts}
+    if old.get("pair_steps", 0):
+        parts["pair-walks"] = {"steps": old["pair_steps"], "root": old["pair_root"]}
+    return parts
+
+
+def migrate(path: Path) -> Path:
+    """Rewrite one file, and rename it if its name ends in the hash of its configuration."""
+    content = read_record(path)
+    result = content["result"]
+    if "name" not in result["config"]["encoding"]:
+        return path  # it is in the new format
+    old_hash, config = result["hash"], migrated(result["config"])
+    result |= {"config": config, "hash": Config.from_dict(config).hash}
+    new = path
+    if path.stem.endswith(f"-{old_hash}"):
+        new = path.with_name(f"{path.stem[:-HASH_LENGTH]}{result['hash']}.json")
+    write_json(new, content)
+    if new != path:
+        path.unlink()
+    return new
+
+
+if __name__ == "__main__":
+    for folder in map(Path, sys.argv[1:]):
+        for path in sorted(folder.rglob("cells/*.json")) + sorted(folder.glob("run-*.json")):
+            print(f"{path} → {migrate(path).name}")  # noqa: T201
