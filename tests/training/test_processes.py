@@ -18,9 +18,9 @@ from pathlib import Path
 import torch
 torch.set_num_threads(1)
 from tests.training.conftest import tiny
-from magnetite.training import session
+from magnetite.training import runs
 folder, resume, devices, *overrides = sys.argv[1:]
-session.train(tiny("magnetic", *overrides), Path(folder), session.Machine("cpu", int(devices)), resume == "resume")
+runs.train(tiny("magnetic", *overrides), Path(folder), runs.Machine("cpu", int(devices)), resume == "resume")
 """
 
 
