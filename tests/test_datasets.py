@@ -1,12 +1,12 @@
 import pytest
 import torch
 
-from magnetite.tasks import Playground, Sorting
+from magnetite.tasks import Distances, Sorting
 
 pytest.importorskip("torch_geometric")
 from torch_geometric.loader import DataLoader
 
-from magnetite.datasets import PlaygroundDataset, SortingDataset
+from magnetite.datasets import DistancesDataset, SortingDataset
 from magnetite.transforms import AddMagneticLaplacianPE
 
 
@@ -25,8 +25,8 @@ def test_sorting(tmp_path):
 
 
 def test_playground(tmp_path):
-    task = Playground(target="directed-distance", per_size=4)
-    dataset = PlaygroundDataset(tmp_path, task, split="valid")
+    task = Distances(target="directed-distance", per_size=4)
+    dataset = DistancesDataset(tmp_path, task, split="valid")
     examples = task.shard("valid", 0)
     assert len(dataset) == 32
     for number in (0, 17, 31):

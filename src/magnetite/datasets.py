@@ -16,16 +16,16 @@ from torch_geometric.data import Data, InMemoryDataset
 
 from magnetite.graphs import Digraphs
 from magnetite.io.storage import read_tensors, write_tensors
-from magnetite.tasks import Examples, Playground, Sorting, Task
-from magnetite.tasks.examples import check_split, shard_count
-from magnetite.tasks.shards import MANIFEST, claim, read, write
+from magnetite.tasks import Distances, Examples, Sorting, Task
+from magnetite.tasks.base import check_split
+from magnetite.tasks.shards import MANIFEST, claim, read, shard_name, write
 
 Columns = dict[str, tuple[Tensor, Tensor]]
 """Attributes of the graphs laid end to end, each with pointers to where every graph's part begins."""
 
 
 class TaskDataset(InMemoryDataset):
-    """A split of a task: drawn once, kept under `root`, the same for the same task everywhere.
+    """A split of a task: generated once, kept under `root`, the same for the same task everywhere.
 
     A data set of PyG is an attribute laid end to end and pointers into it, which is what `Digraphs` are: no graph is
     ever handled alone, so 800,000 of them load in seconds.
@@ -63,11 +63,11 @@ class TaskDataset(InMemoryDataset):
     @property
     def processed_file_names(self) -> list[str]:
         """The shards of the split, and the manifest."""
-        shards = [f"{self.split}-{number:05d}.safetensors" for number in range(shard_count(self.task, self.split))]
+        shards = [shard_name(self.split, number) for number in range(self.task.shard_count(self.split))]
         return [*shards, MANIFEST]
 
     def process(self) -> None:
-        """Draw what is missing."""
+        """Generate what is missing."""
         write(self.task, self.processed_dir, [self.split])
 
     def columns(self, examples: Examples) -> Columns:
@@ -75,11 +75,11 @@ class TaskDataset(InMemoryDataset):
         raise NotImplementedError
 
 
-class PlaygroundDataset(TaskDataset):
+class DistancesDataset(TaskDataset):
     """Random graphs; `y` is the target of all `n²` ordered pairs, row by row, and `mask` tells which of them count.
 
     >>> import tempfile
-    >>> graphs = PlaygroundDataset(tempfile.mkdtemp(), Playground(target="adjacency", per_size=5), split="valid")
+    >>> graphs = DistancesDataset(tempfile.mkdtemp(), Distances(target="adjacency", per_size=5), split="valid")
     >>> len(graphs), graphs[0].y.numel() == graphs[0].num_nodes ** 2
     (10, True)
     """
@@ -87,18 +87,18 @@ class PlaygroundDataset(TaskDataset):
     def __init__(
         self,
         root: str | Path,
-        task: Playground | None = None,
+        task: Distances | None = None,
         split: str = "train",
         transform: Callable[[Any], Any] | None = None,
         pre_transform: Callable[[Any], Any] | None = None,
     ) -> None:
-        super().__init__(root, task or Playground(), split, transform, pre_transform)
+        super().__init__(root, task or Distances(), split, transform, pre_transform)
 
     def columns(self, examples: Examples) -> Columns:
         """Edges, a constant node feature, targets and mask."""
         graphs, targets = examples.graphs, examples.targets
         if targets is None:
-            raise ValueError("these examples have no pair targets: they are not of the playground")
+            raise ValueError("these examples have no pair targets: they are not of the distances task")
         return {
             **_edges(graphs),
             "x": (torch.ones(graphs.num_nodes, 1), graphs.node_ptr),

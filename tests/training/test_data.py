@@ -10,7 +10,7 @@ import torch
 import magnetite as mt
 from magnetite.batching.buckets import grow
 from magnetite.tasks import Distances, Sorting
-from magnetite.training import data
+from magnetite.training import data as data_module
 from magnetite.training.capture import CAPTURE_LOCK
 from magnetite.training.config import Data
 from magnetite.training.data import EvaluationData, Pool, Share, TrainingData, _ahead, _stored
@@ -59,7 +59,9 @@ def test_a_gpu_keeps_features_of_pairs_in_half_precision():
 
 @pytest.mark.gpu
 def test_pools_on_a_gpu_hold_what_the_walks_round_to():
-    found, expected = (Pool.encode(TASK.examples("train", device), ENCODINGS).encodings["pairs"] for device in ("cuda", "cpu"))
+    found, expected = (
+        Pool.encode(TASK.examples("train", device), ENCODINGS).encodings["pairs"] for device in ("cuda", "cpu")
+    )
     assert found.values.dtype == torch.float16
     torch.testing.assert_close(found.values.cpu(), expected.values.half(), rtol=1e-3, atol=1e-6)
 
@@ -171,8 +173,8 @@ EIGENPAIRS = {"eigenpairs": mt.MagneticLaplacian(k=3)}
 @pytest.fixture
 def machine(monkeypatch, tmp_path):
     """Says how much memory is free, and what a control group may have, all in bytes."""
-    monkeypatch.setattr(data, "MEMORY", tmp_path / "meminfo")
-    monkeypatch.setattr(data, "CONTROL_GROUP", tmp_path)
+    monkeypatch.setattr(data_module, "MEMORY", tmp_path / "meminfo")
+    monkeypatch.setattr(data_module, "CONTROL_GROUP", tmp_path)
 
     def says(free: int | None = None, most: str | None = None, used: int = 0, files: int = 0) -> None:
         if free is not None:
@@ -206,10 +208,10 @@ def test_processes_share_a_machine(machine):
 
 
 def test_a_job_may_have_less_than_the_machine(machine):
-    assert data.room(torch.device("cpu")) == float("inf")
+    assert data_module.room(torch.device("cpu")) == float("inf")
     machine(2**30)
-    assert data.room(torch.device("cpu")) == 2**28
+    assert data_module.room(torch.device("cpu")) == 2**28
     machine(most="max")
-    assert data.room(torch.device("cpu")) == 2**28
+    assert data_module.room(torch.device("cpu")) == 2**28
     machine(most=str(2**29), used=2**28, files=2**27)
-    assert data.room(torch.device("cpu")) == (2**28 + 2**27) / 4
+    assert data_module.room(torch.device("cpu")) == (2**28 + 2**27) / 4

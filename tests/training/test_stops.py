@@ -97,7 +97,9 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_state(trainer, tmp_path, m
     monkeypatch.setattr(
         type(config.task), "loss", lambda *args: loss(*args) * (math.nan if run.progress.step >= 5 else 1.0)
     )
-    with pytest.raises(FloatingPointError, match=r"loss became nan before step 6.*lower optim.lr.*last good checkpoint"):
+    with pytest.raises(
+        FloatingPointError, match=r"loss became nan before step 6.*lower optim.lr.*last good checkpoint"
+    ):
         run.run()
     monkeypatch.undo()
     good = trainer(config, tmp_path, resume=True)
