@@ -188,7 +188,8 @@ def test_pair_features_need_a_task_of_pairs():
 
 
 def test_the_sinusoids_have_the_width_of_the_model():
-    config = configuration("sorting", "sinusoidal", "quick")
+    config = configuration("sorting", "sinusoidal", "quick", overrides=["encoding.base=100"])
     assert "width" not in config.to_dict()["encoding"]["sinusoidal"]
     model = build_model(config.task, config.encoding, config.model, seed=0)
+    assert (model.position.encoding.width, model.position.encoding.base) == (64, 100)
     assert model(config.task.examples("valid").graphs[:2]).dtype == torch.float32
