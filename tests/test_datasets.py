@@ -37,14 +37,14 @@ def test_playground(tmp_path):
     assert batch.y.shape == batch.mask.shape
 
 
-def test_data_are_drawn_once_and_another_task_is_refused(tmp_path):
+def test_data_are_generated_once_and_another_task_is_refused(tmp_path):
     task = Sorting(valid=10)
     one = SortingDataset(tmp_path, task, split="valid")
     stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "processed").glob("*.safetensors")}
     two = SortingDataset(tmp_path, task, split="valid")
     assert torch.equal(one.edge_index, two.edge_index)
     assert stamps == {path: path.stat().st_mtime_ns for path in (tmp_path / "processed").glob("*.safetensors")}
-    with pytest.raises(ValueError, match="seed 0 there, 1 now"):
+    with pytest.raises(ValueError, match="seed 0 instead of 1"):
         SortingDataset(tmp_path, Sorting(valid=10, seed=1), split="valid")
 
 
