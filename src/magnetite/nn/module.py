@@ -128,4 +128,6 @@ def _found(name: str) -> type | None:
         found = getattr(importlib.import_module(home), name, None)
         if isinstance(found, type):
             return found
-    return _CLASSES.get(name)
+    from magnetite.encodings import ENCODINGS  # which a user may have added to
+
+    return _CLASSES.get(name) or next((each for each in ENCODINGS.values() if each.__name__ == name), None)
