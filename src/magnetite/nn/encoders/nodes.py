@@ -70,7 +70,7 @@ class SinusoidalEncoder(PositionEncoder):
         width: int,
         heads: int,
         layers: int,
-        **options: Any,  # noqa: ARG003
+        **options: Any,
     ) -> "SinusoidalEncoder":
         """Sinusoids of the model's width."""
         return cls(width, **options)
