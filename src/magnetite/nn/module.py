@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-HOMES = ("magnetite.nn", "magnetite.encodings", "magnetite.linalg.potential", "magnetite.tasks")
+HOMES = ("magnetite.nn", "magnetite.encodings", "magnetite.linalg.potential")
 """Packages whose classes may occur in a description."""
 
 _CLASSES: dict[str, type] = {}
@@ -128,4 +128,6 @@ def _found(name: str) -> type | None:
         found = getattr(importlib.import_module(home), name, None)
         if isinstance(found, type):
             return found
+    if name not in _CLASSES:
+        importlib.import_module("magnetite.tasks")  # defines further modules
     return _CLASSES.get(name)
