@@ -39,5 +39,3 @@ def test_attributes_are_forgotten_in_training_only():
 def test_features_that_are_missing_are_named():
     with pytest.raises(ValueError, match="no node feature 'x' \\(they have kind\\)"):
         made(nn.LinearNodes("x", 3))(batch_of(kind=torch.ones(3)))
-
-
