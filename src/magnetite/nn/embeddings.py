@@ -193,6 +193,6 @@ def _columns(values: Tensor, channels: int, name: str) -> Float[Tensor, "rows ch
     values = values[:, None] if values.ndim == 1 else values
     if values.shape[1:] != (channels,):
         raise ValueError(
-            f"feature {name!r} has {tuple(values.shape[1:])} columns, expected {channels}: change channels"
+            f"feature {name!r} has shape {tuple(values.shape)}, expected {channels} columns: change channels"
         )
     return values
