@@ -50,9 +50,6 @@ class Summed(Embedding):
 class SameNodes(Embedding):
     """One learned vector for every node: only positions tell nodes apart."""
 
-    def __init__(self) -> None:
-        super().__init__()
-
     def setup(self, width: int) -> None:
         """Make the vector."""
         self.vector = torch.nn.Parameter(torch.randn(width) * 0.02)
