@@ -90,5 +90,5 @@ def test_missing_features_are_named():
 
 
 def test_features_of_another_width_are_named():
-    with pytest.raises(ValueError, match=r"feature 'x' has .*3.* columns, expected 2: change channels"):
+    with pytest.raises(ValueError, match=r"feature 'x' has shape \(3, 3\), expected 2 columns: change channels"):
         made(nn.LinearNodes("x", 2))(batch_of(x=torch.ones(3, 3)))

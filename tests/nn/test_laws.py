@@ -193,7 +193,9 @@ def test_answers_and_gradients_do_not_depend_on_the_shape_of_the_batch(name, gra
     for form, tensors in found.items():
         for one, other in zip(tensors, found["exact"], strict=True):
             scale = 1 + float(other.detach().norm())
-            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5 * scale, msg=lambda text: f"{form}: {text}")
+            torch.testing.assert_close(
+                one, other, rtol=1e-4, atol=1e-5 * scale, msg=lambda text, form=form: f"{form}: {text}"
+            )
 
 
 @pytest.mark.gpu
