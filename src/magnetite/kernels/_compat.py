@@ -1,0 +1,195 @@
+"""Private API of torch and numba, and calls that some platforms lack: each use in one function, with a fallback.
+
+Importing this module loads neither numba nor `torch._dynamo`.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def available_cores() -> int:
+    """Number of cores that this process may use; macOS and Windows count all of the machine's cores.
+
+    >>> available_cores() >= 1
+    True
+    """
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def user_id() -> str:
+    """A name for the current user that may be part of a file name.
+
+    >>> user_id().isalnum()
+    True
+    """
+    if hasattr(os, "getuid"):
+        return str(os.getuid())
+    import getpass
+
+    return "".join(letter for letter in getpass.getuser() if letter.isalnum()) or "user"
+
+
+def foreach_copy(targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
+    """Copy each source into its target, with one kernel for many tensors where torch has `_foreach_copy_`.
+
+    >>> target = torch.zeros(2)
+    >>> foreach_copy([target], [torch.ones(2)])
+    >>> target
+    tensor([1., 1.])
+    """
+    if hasattr(torch, "_foreach_copy_"):
+        torch._foreach_copy_(list(targets), list(sources))  # pyright: ignore[reportPrivateImportUsage]
+        return
+    for target, source in zip(targets, sources, strict=True):
+        target.copy_(source)
+
+
+def assert_async(condition: Tensor, message: Callable[[], str]) -> None:
+    """Raise `ValueError(message())` unless the condition holds; on CUDA the check is asynchronous and has no message.
+
+    Without `torch._assert_async` the check on CUDA waits for the device, and has a message.
+
+    >>> assert_async(torch.tensor(False), lambda: "k must be a positive integer, got 0")
+    Traceback (most recent call last):
+    ValueError: k must be a positive integer, got 0
+    """
+    if condition.device.type == "cuda" and hasattr(torch, "_assert_async"):
+        torch._assert_async(condition)  # pyright: ignore[reportPrivateImportUsage]
+    elif not condition:
+        raise ValueError(message())
+
+
+def set_up_compiler(recompilations: int) -> None:
+    """Prepare `torch.compile` for training; settings that this version of torch does not have are left out.
+
+    Allow `recompilations` of the same code, since layers of one kind share it and shapes vary. Switch off reductions
+    over rows and columns in one kernel, which have wrong shapes in torch 2.11 (issue 178080) and sometimes unwritten
+    values in torch 2.13 (issue 193061). Start the compiler's worker processes now: they take seconds to load torch,
+    and until they are there, kernels are compiled one by one.
+    """
+    import torch._dynamo.config
+    import torch._inductor.async_compile
+    import torch._inductor.config
+
+    set_if_known(torch._dynamo.config, "recompile_limit", recompilations)
+    set_if_known(torch._inductor.config.triton, "mix_order_reduction", False)
+    if hasattr(torch._inductor.async_compile, "maybe_warm_pool"):
+        torch._inductor.async_compile.maybe_warm_pool()
+
+
+def set_if_known(settings: Any, name: str, value: object) -> None:
+    """Change a setting if it exists."""
+    if hasattr(settings, name):
+        setattr(settings, name, value)
+
+
+def can_compile_cuda() -> bool:
+    """Whether this torch compiles CUDA sources at run time; otherwise callers use plain torch operations."""
+    return hasattr(torch.cuda, "_compile_kernel")
+
+
+def compile_cuda(source: str, name: str, options: Sequence[str], shared_memory: int = 0) -> Any:
+    """Compile function `name` of a CUDA source for the current device.
+
+    The result is called with `grid`, `block`, `args` and `shared_mem`. `shared_memory` is the number of bytes of
+    dynamic shared memory to allow per block where that exceeds the default of 48 KiB.
+    """
+    if not can_compile_cuda():
+        raise RuntimeError(f"torch {torch.__version__} cannot compile CUDA kernels at run time: torch 2.9 or newer can")
+    kernel: Any = torch.cuda._compile_kernel(source, name, nvcc_options=list(options))  # pyright: ignore
+    if shared_memory:
+        kernel.set_shared_memory_config(shared_memory)
+    return kernel
+
+
+def no_alias_options() -> dict[str, Any]:
+    """Options for `numba.njit` that promise LLVM that no two arguments overlap.
+
+    Without it, loops over ten arrays are not vectorised. Where numba has no such flag, no options: slower, but right.
+    """
+    if find_spec("numba.core.compiler") is None:
+        return {}
+    from numba.core import compiler
+
+    if not hasattr(compiler, "Compiler") or not hasattr(getattr(compiler, "Flags", None), "noalias"):
+        return {}
+
+    class NoAlias(compiler.Compiler):
+        def define_pipelines(self) -> Any:
+            self.state.flags.noalias = True
+            return super().define_pipelines()
+
+    return {"pipeline_class": NoAlias}
+
+
+def stamp_cache(compiled: Any, stamp: str) -> bool:
+    """Let the disk cache of a numba function depend on `stamp` instead of its own file's age; False if it cannot.
+
+    Functions call others across files, and numba looks only at the file that contains the function itself.
+    """
+    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if not hasattr(file, "_source_stamp"):
+        return False
+    file._source_stamp = stamp  # pyright: ignore[reportOptionalMemberAccess]
+    return True
+
+
+def cache_folder(compiled: Any) -> str:
+    """Where the disk cache of a numba function is kept."""
+    return str(getattr(getattr(compiled, "_cache", None), "cache_path", "numba's cache"))
+
+
+def set_cache_folder(folder: str) -> None:
+    """Let numba keep its disk cache in `folder`, unless `NUMBA_CACHE_DIR` is set."""
+    from numba.core import config as settings
+
+    config: Any = settings
+    if hasattr(config, "CACHE_DIR") and not config.CACHE_DIR:
+        config.CACHE_DIR = folder
+
+
+def prefetch_row() -> Any:
+    """A function `prefetch_row(array, row)` for numba kernels: request the first cache line of a row in advance.
+
+    Where numba's code generation helpers are missing, it does nothing.
+    """
+    from numba import njit, types
+    from numba.extending import intrinsic
+
+    try:
+        from llvmlite import ir
+        from numba.core.cgutils import get_item_pointer
+        from numba.np.arrayobj import make_array
+    except ImportError:
+        return njit(_no_prefetch)
+
+    @intrinsic
+    def prefetch(_context, array, row):
+        def generate(context, builder, signature, arguments):
+            view = make_array(signature.args[0])(context, builder, arguments[0])
+            place = [
+                context.cast(builder, arguments[1], signature.args[1], types.intp),
+                context.get_constant(types.intp, 0),
+            ]
+            pointer = get_item_pointer(context, builder, signature.args[0], view, place, wraparound=False)
+            pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
+            integer = ir.IntType(32)
+            shape = ir.FunctionType(ir.VoidType(), [pointer.type, integer, integer, integer])
+            fetch = builder.module.declare_intrinsic("llvm.prefetch", (pointer.type,), shape)
+            builder.call(fetch, [pointer, *(ir.Constant(integer, value) for value in (0, 3, 1))])
+            return context.get_dummy_value()
+
+        return types.void(array, row), generate
+
+    return prefetch
+
+
+def _no_prefetch(array, row):  # noqa: ARG001
+    return None
