@@ -131,7 +131,7 @@ def test_loops_are_right_with_and_without_the_promise_of_no_alias(monkeypatch, m
     with monkeypatch.context() as patched:
         if missing:
             patched.delattr(compiler.Flags, "noalias")
-        options = _compat.no_alias_options()
+        options = _compat.no_alias()
     assert bool(options) != missing
 
     @njit(**options)
