@@ -7,7 +7,7 @@ Eigenpairs(1 graphs, k=2, torch.complex64)
 """
 
 from magnetite import code, nn, sorting
-from magnetite.batching import pad
+from magnetite.batching import Batch, batch
 from magnetite.encodings import (
     SVD,
     Depth,
@@ -28,6 +28,7 @@ from magnetite.version import __version__
 
 __all__ = [
     "SVD",
+    "Batch",
     "Depth",
     "Digraphs",
     "Eigenpairs",
@@ -38,12 +39,12 @@ __all__ = [
     "Sinusoidal",
     "SparseRandomWalk",
     "__version__",
+    "batch",
     "cached",
     "code",
     "fourier",
     "graph_filter",
     "inverse_fourier",
     "nn",
-    "pad",
     "sorting",
 ]

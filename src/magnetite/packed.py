@@ -17,7 +17,7 @@ from torch import Tensor
 from magnetite.io.storage import DamagedFile, read_tensors, write_tensors
 from magnetite.version import __version__
 
-Axis = Literal["graph", "node", "edge", "pair", "asked"]
+Axis = Literal["graph", "node", "edge", "pair", "query"]
 Value = Tensor | Mapping[str, Tensor] | None
 
 

@@ -140,3 +140,16 @@ def _laplacian(hermitian: Tensor, degree: Tensor, normalised: bool, isolated: fl
     result = -(hermitian * scale[..., :, None] * scale[..., None, :])
     result.diagonal(dim1=-2, dim2=-1).add_(diagonal)
     return result
+
+
+def shifted_laplacian(
+    adjacency: Float[Tensor, "*batch n n"], q: float
+) -> tuple[Float[Tensor, "*batch n n"], Float[Tensor, "*batch n n"]]:
+    """`L_N − I = −D^{-1/2} A_s D^{-1/2} ⊙ exp(iΘ)`, real and imaginary part; isolated nodes have rows of zeros."""
+    forward, backward, total = adjacency, adjacency.mT, adjacency + adjacency.mT
+    weight = torch.where((forward > 0) & (backward > 0), total / 2, total)
+    degree = weight.sum(-1)
+    scale = torch.where(degree > 0, degree.clamp(min=torch.finfo(degree.dtype).tiny).rsqrt(), 0)
+    angle = 2 * pi * q * (forward - backward) / torch.where(total > 0, total, 1)
+    shifted = -weight * scale[..., :, None] * scale[..., None, :]
+    return shifted * angle.cos(), shifted * angle.sin()

@@ -7,22 +7,29 @@
 torch.Size([1, 2])
 """
 
-from magnetite.nn.edges import CategoryEdges, LinearEdges
-from magnetite.nn.embeddings import CategoryNodes, LinearNodes, SameNodes, WireNodes
-from magnetite.nn.gnn import GCN, GNN, DigraphGNN, SignGNN
-from magnetite.nn.heads import GraphHead, NodeHead, SequenceHead
-from magnetite.nn.maglapnet import LaplacianEncoder, MagLapNet, SignMLP
+from magnetite.nn.embeddings import CategoryEdges, CategoryNodes, Embedding, LinearEdges, LinearNodes, SameNodes
+from magnetite.nn.encoders import (
+    SPE,
+    Combined,
+    DepthEncoder,
+    LaplacianEncoder,
+    MagLapNet,
+    PairWalkEncoder,
+    PositionEncoder,
+    Positions,
+    RelativeWalkEncoder,
+    SignGNN,
+    SignMLP,
+    SinusoidalEncoder,
+    SVDEncoder,
+    WalkEncoder,
+)
+from magnetite.nn.gnn import GCN, GNN
+from magnetite.nn.heads import GraphHead, Head, NodeHead, PairHead, SequenceHead
 from magnetite.nn.magnet import MagNet
-from magnetite.nn.model import GraphModel, load
+from magnetite.nn.models import DigraphGNN, DigraphTransformer, GraphModel, load
 from magnetite.nn.module import Module, describe, rebuild
-from magnetite.nn.node_encoders import DepthEncoder, SinusoidalEncoder, SVDEncoder
-from magnetite.nn.pair_head import PairHead
-from magnetite.nn.positions import Combined, PositionEncoder, Positions
 from magnetite.nn.presets import CodeSizes, sat, sat_plus_plus
-from magnetite.nn.relations import WireRelations
-from magnetite.nn.spe import SPE
-from magnetite.nn.transformer import DigraphTransformer
-from magnetite.nn.walks import PairWalkEncoder, RelativeWalkEncoder, WalkEncoder
 
 __all__ = [
     "GCN",
@@ -35,8 +42,10 @@ __all__ = [
     "DepthEncoder",
     "DigraphGNN",
     "DigraphTransformer",
+    "Embedding",
     "GraphHead",
     "GraphModel",
+    "Head",
     "LaplacianEncoder",
     "LinearEdges",
     "LinearNodes",
@@ -56,8 +65,6 @@ __all__ = [
     "SignMLP",
     "SinusoidalEncoder",
     "WalkEncoder",
-    "WireNodes",
-    "WireRelations",
     "describe",
     "load",
     "rebuild",

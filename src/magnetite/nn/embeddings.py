@@ -1,4 +1,4 @@
-"""Embeddings: what a node is, before anything is known about where it is."""
+"""Embeddings: what a node or an edge is, before anything is known about its position."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,24 +7,44 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from magnetite.batching import Batch
-from magnetite.nn.module import Module
-from magnetite.nn.rows import as_rows
+from magnetite.nn.module import Module, unused
 
 
 class Embedding(Module):
-    """Base: `setup` makes the parameters once the model's width is known."""
+    """Base of embeddings of nodes: `setup` makes the parameters once the model's width is known."""
 
     def setup(self, width: int) -> None:
         """Make the parameters."""
         raise NotImplementedError
 
-    def forward(self, batch: Batch) -> Float[Tensor, "b n d"]:
-        """One vector a slot."""
+    def forward(self, batch: Batch) -> Float[Tensor, "nodes d"]:
+        """One vector per node."""
         raise NotImplementedError
 
-    def several(self, batches: Sequence[Batch]) -> Float[Tensor, "rows d"]:
-        """One vector a slot of batches of several shapes, as rows: what models call; by default, `forward` of each."""
-        return as_rows([self(batch) for batch in batches])
+
+class Summed(Embedding):
+    """The sum of several embeddings, such as one of continuous and one of categorical features.
+
+    Models and networks make it of a list: `embedding=[LinearNodes("x", 3), CategoryNodes({"kind": 5})]`.
+
+    Args:
+        parts: The embeddings.
+    """
+
+    def __init__(self, parts: Sequence[Embedding]):
+        super().__init__()
+        if not parts:
+            raise ValueError("the list of embeddings is empty: give at least one")
+        self.parts = torch.nn.ModuleList(parts)
+
+    def setup(self, width: int) -> None:
+        """Make the parameters of all parts."""
+        for part in self.parts:
+            unused(part).setup(width)
+
+    def forward(self, batch: Batch) -> Float[Tensor, "rows d"]:
+        """The sum of all parts."""
+        return torch.stack([part(batch) for part in self.parts]).sum(0)
 
 
 class SameNodes(Embedding):
@@ -37,13 +57,18 @@ class SameNodes(Embedding):
         """Make the vector."""
         self.vector = torch.nn.Parameter(torch.randn(width) * 0.02)
 
-    def forward(self, batch: Batch) -> Float[Tensor, "b n d"]:
-        """The vector in every slot."""
-        return self.vector.expand(*batch.mask.shape, -1)
+    def forward(self, batch: Batch) -> Float[Tensor, "nodes d"]:
+        """The vector for every node."""
+        return self.vector.expand(batch.num_nodes, -1)
 
 
 class LinearNodes(Embedding):
-    """`W x_v + b` of a node feature of the graphs."""
+    """`W x_v + b` of a continuous node feature.
+
+    Args:
+        feature: Name of the node feature, `[nodes]` or `[nodes, channels]`.
+        channels: Number of columns of the feature.
+    """
 
     def __init__(self, feature: str, channels: int):
         super().__init__()
@@ -53,23 +78,19 @@ class LinearNodes(Embedding):
         """Make the matrix."""
         self.linear = torch.nn.Linear(self.channels, width)
 
-    def forward(self, batch: Batch) -> Float[Tensor, "b n d"]:
+    def forward(self, batch: Batch) -> Float[Tensor, "nodes d"]:
         """The feature, transformed."""
-        values = node_feature(batch, self.feature).float()
-        values = values[..., None] if values.ndim == 2 else values
-        if values.shape[-1] != self.channels:
-            raise ValueError(
-                f"node feature {self.feature!r} has {values.shape[-1]} columns, this LinearNodes takes {self.channels}:"
-                f" make it with channels={values.shape[-1]}"
-            )
-        return self.linear(values)
+        return self.linear(_columns(node_feature(batch, self.feature), self.channels, self.feature))
 
 
 class CategoryNodes(Embedding):
-    """`Σ_f E_f[x_{v,f}]`: the sum of one learned vector for each of several categories of a node.
+    """`Σ_f E_f[x_{v,f}]`: the sum of one learned vector for each of several categorical node features.
 
-    Numbers beyond a table's size share its last row, as depths beyond a cap do. In training, the categories named in
-    `dropout` are replaced by number 0, the unknown, at their rate.
+    Numbers beyond a table's size share its last row, as depths beyond a cap do.
+
+    Args:
+        sizes: Number of categories of each feature, by name.
+        dropout: By name, the probability in training that a category is replaced by number 0, the unknown.
     """
 
     def __init__(self, sizes: Mapping[str, int], dropout: Mapping[str, float] | None = None):
@@ -78,68 +99,70 @@ class CategoryNodes(Embedding):
 
     def setup(self, width: int) -> None:
         """Make the tables."""
-        self.tables = torch.nn.ModuleDict({name: torch.nn.Embedding(size, width) for name, size in self.sizes.items()})
+        self.tables = _tables(self.sizes, width)
 
-    def forward(self, batch: Batch) -> Float[Tensor, "b n d"]:
-        """The sum of the looked-up vectors."""
+    def forward(self, batch: Batch) -> Float[Tensor, "nodes d"]:
+        """The sum of the vectors."""
         return torch.stack([self.tables[name](self._ids(batch, name)) for name in self.sizes]).sum(0)
 
-    def _ids(self, batch: Batch, name: str) -> Int[Tensor, "b n"]:
+    def _ids(self, batch: Batch, name: str) -> Int[Tensor, " nodes"]:
         ids = node_feature(batch, name).long().clamp(0, self.sizes[name] - 1)
         rate = self.dropout.get(name, 0.0)
         return torch.where(torch.rand(ids.shape, device=ids.device) < rate, 0, ids) if self.training and rate else ids
 
 
-class WireNodes(Embedding):
-    """Sinusoidal codes of a comparator's two wires, `cos, sin(w / base^{2j/c})`, side by side, then linear.
+class LinearEdges(Embedding):
+    """`W x_e + b` of a continuous edge feature.
 
-    With `places`, in training, all wires of a network are moved on by the same random number of them, so that codes
-    of wires that only longer networks have are known; `places=None` leaves the wires where they are. With `borders`,
-    what each wire's distance from the first and from the last wire is, if below `borders`, stands beside the codes.
+    Args:
+        feature: Name of the edge feature; `"weight"` stands for the edge weights.
+        channels: Number of columns of the feature.
     """
 
-    def __init__(
-        self,
-        channels: int = 64,
-        base: float = 100.0,
-        places: int | None = None,
-        borders: int = 0,
-        feature: str = "wires",
-    ):
+    def __init__(self, feature: str = "weight", channels: int = 1):
         super().__init__()
-        self.channels, self.places, self.borders, self.feature = channels, places, borders, feature
-        self.register_buffer("rates", base ** -(torch.arange(0, channels, 2) / channels), persistent=False)
-
-    rates: Tensor
+        self.feature, self.channels = feature, channels
 
     def setup(self, width: int) -> None:
         """Make the matrix."""
-        self.linear = torch.nn.Linear(2 * self.channels + 4 * self.borders, width)
+        self.linear = torch.nn.Linear(self.channels, width)
 
-    def forward(self, batch: Batch) -> Float[Tensor, "b n d"]:
-        """The codes, transformed."""
-        return self.linear(self._codes(batch))
+    def forward(self, batch: Batch) -> Float[Tensor, "edges d"]:
+        """The feature, transformed."""
+        values = batch.edge_weight if self.feature == "weight" else edge_feature(batch, self.feature)
+        return self.linear(_columns(values, self.channels, self.feature))
 
-    def several(self, batches: Sequence[Batch]) -> Float[Tensor, "rows d"]:
-        """The codes of all batches, transformed together."""
-        return self.linear(as_rows([self._codes(batch) for batch in batches]))
 
-    def _codes(self, batch: Batch) -> Float[Tensor, "b n c"]:
-        wires = node_feature(batch, self.feature).long()
-        moved = wires if self.places is None or not self.training else wires + self._steps(wires, self.places)
-        angle = moved[..., None] * self.rates
-        return torch.cat([angle.cos(), angle.sin(), self._near(wires)], dim=-1).flatten(2)
+class CategoryEdges(Embedding):
+    """`Σ_f E_f[x_{e,f}]`: the sum of one learned vector for each of several categorical edge features.
 
-    def _near(self, wires: Int[Tensor, "b n 2"]) -> Float[Tensor, "b n 2 near"]:
-        """For both ends, one of `borders` numbers is 1 where the wire is that far from it."""
-        distances = torch.stack([wires, wires.amax((1, 2), keepdim=True) - wires], dim=-1)
-        near = distances[..., None] == torch.arange(self.borders, device=wires.device)
-        return near.flatten(-2).float()
+    Numbers beyond a table's size share its last row.
 
-    def _steps(self, wires: Int[Tensor, "b n 2"], places: int) -> Int[Tensor, "b 1 1"]:
-        """How far each network is moved: any number that leaves its last wire among the places."""
-        free = (places - wires.flatten(1).amax(1)).clamp(min=1)
-        return (torch.rand(free.shape, device=wires.device) * free).long()[:, None, None]
+    Args:
+        sizes: Number of categories of each feature, by name.
+    """
+
+    def __init__(self, sizes: Mapping[str, int]):
+        super().__init__()
+        self.sizes = dict(sizes)
+
+    def setup(self, width: int) -> None:
+        """Make the tables."""
+        self.tables = _tables(self.sizes, width)
+
+    def forward(self, batch: Batch) -> Float[Tensor, "edges d"]:
+        """The sum of the vectors."""
+        ids = {name: edge_feature(batch, name).long().clamp(0, size - 1) for name, size in self.sizes.items()}
+        return torch.stack([table(ids[name]) for name, table in self.tables.items()]).sum(0)
+
+
+def embedding_of(given: "Embedding | Sequence[Embedding]", width: int) -> Embedding:
+    """An embedding, or the sum of a list of them, with its parameters made."""
+    embedding = Summed(given) if isinstance(given, Sequence) else given
+    if not isinstance(embedding, Summed):
+        unused(embedding)
+    embedding.setup(width)
+    return embedding
 
 
 def node_feature(batch: Batch, name: str) -> Tensor:
@@ -148,3 +171,28 @@ def node_feature(batch: Batch, name: str) -> Tensor:
         known = ", ".join(batch.node_features) or "none"
         raise ValueError(f"the graphs have no node feature {name!r} (they have {known}): add it to node_features")
     return batch.node_features[name]
+
+
+def edge_feature(batch: Batch, name: str) -> Tensor:
+    """An edge feature of the batch by name."""
+    if name not in batch.edge_features:
+        known = ", ".join(batch.edge_features) or "none"
+        raise ValueError(
+            f"the graphs have no edge feature {name!r} (they have {known}): add it to edge_features; from PyG, give it "
+            "a name that contains 'edge'"
+        )
+    return batch.edge_features[name]
+
+
+def _tables(sizes: Mapping[str, int], width: int) -> torch.nn.ModuleDict:
+    return torch.nn.ModuleDict({name: torch.nn.Embedding(size, width) for name, size in sizes.items()})
+
+
+def _columns(values: Tensor, channels: int, name: str) -> Float[Tensor, "rows channels"]:
+    values = values.float()
+    values = values[:, None] if values.ndim == 1 else values
+    if values.shape[1:] != (channels,):
+        raise ValueError(
+            f"feature {name!r} has {tuple(values.shape[1:])} columns, expected {channels}: change channels"
+        )
+    return values

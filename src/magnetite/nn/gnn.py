@@ -1,4 +1,4 @@
-"""Message passing along the edges: as a model, and as what gives a transformer the neighbourhoods of its nodes."""
+"""Message passing along the edges, which gives each node a state that knows its neighbourhood."""
 
 from collections.abc import Sequence
 
@@ -7,27 +7,21 @@ from jaxtyping import Float
 from torch import Tensor
 
 from magnetite.batching import Batch
-from magnetite.nn.edges import EdgeEmbedding, gathered
-from magnetite.nn.embeddings import Embedding
-from magnetite.nn.heads import Head
+from magnetite.nn.embeddings import Embedding, embedding_of
 from magnetite.nn.layers import Norm, activation_named
-from magnetite.nn.maglapnet import SignNet
-from magnetite.nn.model import GraphModel, Part
-from magnetite.nn.module import Module, unused
-from magnetite.nn.positions import PositionEncoder
-from magnetite.nn.rows import as_rows, slots, united
+from magnetite.nn.module import Module
 
-Rows = Float[Tensor, "r *middle d"]
-NewRows = Float[Tensor, "r *middle inner"]
-Messages = Float[Tensor, "m *middle c"]
-NewMessages = Float[Tensor, "m *middle inner"]
+Nodes = Float[Tensor, "nodes *middle d"]
+NewNodes = Float[Tensor, "nodes *middle inner"]
+Edges = Float[Tensor, "edges *middle c"]
+NewEdges = Float[Tensor, "edges *middle inner"]
 
 
 class EdgeNodeStep(torch.nn.Module):
     """`e ← σ(W [e ‖ h_u ‖ h_v])` for each edge `u → v`, then `h_v ← σ(W [h_v ‖ Σ_in e ‖ Σ_out e])` for each node.
 
-    Undirected, `h_u + h_v` and `Σ_in e + Σ_out e` take the place of what stands side by side. The first matrix meets
-    the nodes before they are copied to their edges: there are fewer nodes than ends of edges.
+    Undirected, `h_u + h_v` and `Σ_in e + Σ_out e` replace what is concatenated. The first matrix is applied to the
+    nodes before they are copied to their edges: there are fewer nodes than ends of edges.
     """
 
     def __init__(self, nodes: int, edges: int, inner: int, directed: bool, activation: str):
@@ -38,22 +32,22 @@ class EdgeNodeStep(torch.nn.Module):
         self.node = torch.nn.Linear(nodes + sides * inner, inner)
         self.activation = activation_named(activation)
 
-    def forward(self, rows: Rows, edges: Messages | None, batch: Batch) -> tuple[NewRows, NewMessages]:
+    def forward(self, nodes: Nodes, edges: Edges | None, batch: Batch) -> tuple[NewNodes, NewEdges]:
         """The states of nodes and edges after one step."""
-        source, target = batch.edges
-        seen = self.ends(rows)
-        leaving, entering = seen.chunk(2, dim=-1) if self.directed else (seen, seen)
+        source, target = batch.edge_index
+        ends = self.ends(nodes)
+        leaving, entering = ends.chunk(2, dim=-1) if self.directed else (ends, ends)
         messages = leaving[source] + entering[target]
         if self.edge is not None and edges is not None:
             messages = messages + self.edge(edges)
         messages = self.activation(messages)
-        inward, outward = gathered(messages, target, batch), gathered(messages, source, batch)
+        inward, outward = (batch.sum_edges(messages, end, len(nodes)) for end in (target, source))
         heard = [inward, outward] if self.directed else [inward + outward]
-        return self.activation(self.node(torch.cat([rows, *heard], dim=-1))), messages
+        return self.activation(self.node(torch.cat([nodes, *heard], dim=-1))), messages
 
 
 class GCNStep(torch.nn.Module):
-    """`h_v ← σ(Σ_u σ(W h_u + W' e) / √(d_u d_v) + σ(W h_v + r) / d_v)` over neighbours either way, `d = degree + 1`."""
+    """`h_v ← σ(Σ_u σ(W h_u + W' e) / √(d_u d_v) + σ(W h_v + r) / d_v)` over all neighbours, `d = degree + 1`."""
 
     def __init__(self, nodes: int, edges: int, inner: int, activation: str):
         super().__init__()
@@ -62,20 +56,23 @@ class GCNStep(torch.nn.Module):
         self.root = torch.nn.Parameter(torch.zeros(inner))
         self.activation = activation_named(activation)
 
-    def forward(self, rows: Rows, edges: Messages | None, batch: Batch) -> tuple[NewRows, Messages | None]:
+    def forward(self, nodes: Nodes, edges: Edges | None, batch: Batch) -> tuple[NewNodes, Edges | None]:
         """The states of the nodes after one step; those of the edges stay."""
-        source, target = batch.edges
-        degree = (batch.degrees() + 1).view(-1, *[1] * (rows.ndim - 1))
+        source, target = batch.edge_index
+        isolated = len(nodes) - batch.num_nodes  # graph tokens have no edges
+        degree = torch.nn.functional.pad(batch.degrees(), (0, isolated)) + 1
+        degree = degree.view(-1, *[1] * (nodes.ndim - 1))
         scale = (degree[source] * degree[target]).rsqrt()
-        states = self.linear(rows)
+        states = self.linear(nodes)
         shift = 0 if self.edge is None or edges is None else self.edge(edges)
         along, against = (self.activation(states[end] + shift) * scale for end in (source, target))
         own = self.activation(states + self.root) / degree
-        return self.activation(gathered(along, target, batch) + gathered(against, source, batch) + own), edges
+        inward, outward = batch.sum_edges(along, target, len(nodes)), batch.sum_edges(against, source, len(nodes))
+        return self.activation(inward + outward + own), edges
 
 
 class LocalNetwork(torch.nn.Module):
-    """Some steps, the states before and after each of them side by side, and one linear layer of all."""
+    """Some steps; the states before and after each of them are concatenated, then one linear layer."""
 
     def __init__(self, steps: Sequence[torch.nn.Module], widths: Sequence[int], outputs: int, norm: bool):
         super().__init__()
@@ -83,35 +80,40 @@ class LocalNetwork(torch.nn.Module):
         self.norm = Norm(sum(widths)) if norm else torch.nn.Identity()
         self.out = torch.nn.Linear(sum(widths), outputs)
 
-    def forward(self, states: Tensor, edges: Messages | None, batch: Batch) -> Tensor:
-        """`[b, n, …, inputs]` to `[b, n, …, outputs]`."""
-        rows = [states.flatten(0, 1)]
+    def forward(self, nodes: Nodes, edges: Edges | None, batch: Batch) -> Tensor:
+        """`[nodes, …, inputs]` to `[nodes, …, outputs]`."""
+        states = [nodes]
         if edges is not None:
-            edges = edges.view(edges.shape[0], *[1] * (states.ndim - 3), -1)
+            edges = edges.view(edges.shape[0], *[1] * (nodes.ndim - 2), -1)
         for step in self.steps:
-            new, edges = step(rows[-1], edges, batch)
-            rows.append(new)
-        return self.out(self.norm(torch.cat(rows, dim=-1))).unflatten(0, states.shape[:2])
+            new, edges = step(states[-1], edges, batch)
+            states.append(new)
+        return self.out(self.norm(torch.cat(states, dim=-1)))
 
 
 def edge_node_network(
     inputs: int, inner: int, outputs: int, steps: int, directed: bool, edges: int, activation: str, norm: bool
 ) -> LocalNetwork:
-    """The network of `GNN` with widths of its own."""
+    """The network of `GNN` with any input and output width."""
     widths = [inputs] + [inner] * steps
     layers = [EdgeNodeStep(widths[i], inner if i else edges, inner, directed, activation) for i in range(steps)]
     return LocalNetwork(layers, widths, outputs, norm)
 
 
 class GNN(Module):
-    """`steps` updates of edges, then nodes, of half the width; all states side by side, normalised, linear to `width`.
+    """Updates of edges, then nodes, of half the width; all states are concatenated, normalised, and mapped to `width`.
 
-    `directed=False` does not see which way edges point. `edge_features` embeds what the edges are.
+    Args:
+        width: Size of a node's state.
+        steps: Number of message passing steps.
+        directed: Whether messages along and against the edges are distinguished.
+        edge_features: Embedding of the edge features, or a list of embeddings.
+        activation: gelu or relu.
 
     >>> import magnetite as mt
-    >>> batch = mt.pad(mt.Digraphs.from_edges([[0, 1], [1, 2]]))
-    >>> GNN(width=32)(torch.zeros(1, 8, 32), batch).shape
-    torch.Size([1, 8, 32])
+    >>> batch = mt.batch(mt.Digraphs.from_edges([[0, 1], [1, 2]]))
+    >>> GNN(width=32)(torch.zeros(3, 32), batch).shape
+    torch.Size([3, 32])
     """
 
     def __init__(
@@ -119,98 +121,46 @@ class GNN(Module):
         width: int,
         steps: int = 3,
         directed: bool = True,
-        edge_features: EdgeEmbedding | None = None,
+        edge_features: Embedding | Sequence[Embedding] | None = None,
         activation: str = "gelu",
     ):
         super().__init__()
-        self.embedding, inner = edge_features, width // 2
-        if edge_features is not None:
-            unused(edge_features).setup(width)
-        edges = width if edge_features is not None else 0
-        self.network = edge_node_network(width, inner, width, steps, directed, edges, activation, norm=True)
+        self.embedding = None if edge_features is None else embedding_of(edge_features, width)
+        edges = 0 if edge_features is None else width
+        self.network = edge_node_network(width, width // 2, width, steps, directed, edges, activation, norm=True)
 
-    def forward(self, states: Float[Tensor, "b n *middle d"], batch: Batch) -> Float[Tensor, "b n *middle d"]:
+    def forward(self, states: Float[Tensor, "nodes d"], batch: Batch) -> Float[Tensor, "nodes d"]:
         """States that know their neighbourhood."""
         return self.network(states, None if self.embedding is None else self.embedding(batch), batch)
 
 
 class GCN(Module):
-    """`steps` graph convolutions that hear neighbours either way; all states side by side, normalised, linear.
+    """Graph convolutions that ignore direction; all states are concatenated, normalised, and mapped to `width`.
+
+    Args:
+        width: Size of a node's state.
+        steps: Number of convolutions.
+        edge_features: Embedding of the edge features, or a list of embeddings.
+        activation: gelu or relu.
 
     >>> import magnetite as mt
-    >>> batch = mt.pad(mt.Digraphs.from_edges([[0, 1], [1, 2]]))
-    >>> GCN(width=32)(torch.zeros(1, 8, 32), batch).shape
-    torch.Size([1, 8, 32])
-    """
-
-    def __init__(
-        self, width: int, steps: int = 2, edge_features: EdgeEmbedding | None = None, activation: str = "relu"
-    ):
-        super().__init__()
-        self.embedding = edge_features
-        if edge_features is not None:
-            unused(edge_features).setup(width)
-        edges = width if edge_features is not None else 0
-        layers = [GCNStep(width, edges, width, activation) for _ in range(steps)]
-        self.network = LocalNetwork(layers, [width] * (steps + 1), width, norm=True)
-
-    def forward(self, states: Float[Tensor, "b n *middle d"], batch: Batch) -> Float[Tensor, "b n *middle d"]:
-        """States that know their neighbourhood."""
-        return self.network(states, None if self.embedding is None else self.embedding(batch), batch)
-
-
-class SignGNN(SignNet):
-    """`f` of a SignNet is a GNN over the graph, applied to each eigenvector alone."""
-
-    def __init__(self, steps: int = 1, directed: bool = True, activation: str = "gelu"):
-        super().__init__()
-        self.steps, self.directed, self.activation = steps, directed, activation
-
-    def setup(self, parts: int, channels: int) -> None:
-        """Make the network."""
-        options = {"directed": self.directed, "edges": 0, "activation": self.activation, "norm": False}
-        self.network = edge_node_network(parts, channels, channels, self.steps, **options)
-
-    def one_sign(self, vectors: Float[Tensor, "b n *Q k parts"], batch: Batch) -> Float[Tensor, "b n *Q k c"]:
-        """The GNN."""
-        return self.network(vectors, None, batch)
-
-
-class DigraphGNN(GraphModel):
-    """Embedding + positions → a local network, such as `GNN(width)` → head.
-
-    >>> import magnetite as mt
-    >>> model = mt.nn.DigraphGNN(width=32, head=mt.nn.GraphHead(2, readout="mean"))
-    >>> model(mt.Digraphs.from_edges([[0, 1], [1, 2]])).shape
-    torch.Size([1, 2])
+    >>> batch = mt.batch(mt.Digraphs.from_edges([[0, 1], [1, 2]]))
+    >>> GCN(width=32)(torch.zeros(3, 32), batch).shape
+    torch.Size([3, 32])
     """
 
     def __init__(
         self,
         width: int,
-        head: Head,
-        local: GNN | GCN | None = None,
-        position: PositionEncoder | Sequence[PositionEncoder] | None = None,
-        embedding: Embedding | None = None,
+        steps: int = 2,
+        edge_features: Embedding | Sequence[Embedding] | None = None,
+        activation: str = "relu",
     ):
-        super().__init__(width, head, position, embedding)
-        no_token(head)
-        self.local = local if local is not None else GNN(width)
+        super().__init__()
+        self.embedding = None if edge_features is None else embedding_of(edge_features, width)
+        layers = [GCNStep(width, 0 if edge_features is None else width, width, activation) for _ in range(steps)]
+        self.network = LocalNetwork(layers, [width] * (steps + 1), width, norm=True)
 
-    def body(self, parts: Sequence[Part]) -> list[Float[Tensor, "_ _ d"]]:
-        """The local network."""
-        no_biases(parts)
-        batches, rows = [part.batch for part in parts], as_rows([part.states for part in parts])
-        return slots(self.local(rows[None], united(batches))[0], batches)
-
-
-def no_biases(parts: Sequence[Part]) -> None:
-    """Refuse biases of attention where there is no attention."""
-    if any(part.positions.biases for part in parts):
-        raise ValueError("these positions bias attention, and this model has none: give an encoder of nodes")
-
-
-def no_token(head: Head) -> None:
-    """Refuse a head that reads a token of the whole graph, which no message would reach."""
-    if head.needs_cls:
-        raise ValueError("readout='cls' needs attention to fill the token of the graph: give readout='mean' or 'sum'")
+    def forward(self, states: Float[Tensor, "nodes d"], batch: Batch) -> Float[Tensor, "nodes d"]:
+        """States that know their neighbourhood."""
+        return self.network(states, None if self.embedding is None else self.embedding(batch), batch)

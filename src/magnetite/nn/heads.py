@@ -1,42 +1,41 @@
-"""Heads: what is asked about a graph, its nodes, or its name."""
+"""Heads: what a model predicts for a graph, its nodes, pairs of its nodes, or as a sequence of words."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from magnetite.batching import Batch
-from magnetite.nn.layers import masked_sum
+from magnetite.batching import Batch, Query
+from magnetite.kernels.cuda import pair_head as cuda
+from magnetite.nn.encoders.base import Positions
+from magnetite.nn.layers import Norm, activation_named
 from magnetite.nn.module import Module
-from magnetite.nn.positions import Positions
-from magnetite.nn.rows import joined
 
-States = Float[Tensor, "b n d"]
+States = Float[Tensor, "tokens d"]
 
 
-def cls(states: States, batch: Batch) -> Float[Tensor, "b d"]:  # noqa: ARG001
-    """The state of the token in the last slot."""
-    return states[:, -1].float()
+def cls(states: States, batch: Batch) -> Float[Tensor, "graphs d"]:
+    """The state of the graph token."""
+    return states[batch.num_nodes :].float()
 
 
-def total(states: States, batch: Batch) -> Float[Tensor, "b d"]:
+def total(states: States, batch: Batch) -> Float[Tensor, "graphs d"]:
     """`Σ_v h_v`."""
-    return masked_sum(states, batch.mask)
+    return batch.sum_nodes(nodes(states, batch))
 
 
-def mean(states: States, batch: Batch) -> Float[Tensor, "b d"]:
+def mean(states: States, batch: Batch) -> Float[Tensor, "graphs d"]:
     """`Σ_v h_v / n`."""
-    return total(states, batch) / batch.sizes[:, None].clamp(min=1)
+    return batch.mean_nodes(nodes(states, batch))
 
 
-def largest(states: States, batch: Batch) -> Float[Tensor, "b d"]:
-    """`max_v h_v`, zero of an empty graph: what one node says is not drowned by many."""
-    filled = states.float().masked_fill(~batch.mask[..., None], -torch.inf).amax(1)
-    return torch.where(batch.graph_mask[:, None], filled, 0.0)
+def largest(states: States, batch: Batch) -> Float[Tensor, "graphs d"]:
+    """`max_v h_v`, in which a single node among many can stand out."""
+    return batch.max_nodes(nodes(states, batch))
 
 
-READOUTS: dict[str, Callable[[States, Batch], Float[Tensor, "b d"]]] = {
+READOUTS: dict[str, Callable[[States, Batch], Float[Tensor, "graphs d"]]] = {
     "cls": cls,
     "mean": mean,
     "sum": total,
@@ -44,62 +43,61 @@ READOUTS: dict[str, Callable[[States, Batch], Float[Tensor, "b d"]]] = {
 }
 
 
-class Head(Module):
-    """Base: `setup` makes the parameters once the model's width is known."""
+def nodes(states: States, batch: Batch) -> Float[Tensor, "nodes d"]:
+    """The states of the nodes, without the graph tokens that may follow."""
+    return states[: batch.num_nodes]
 
-    needs_cls = False
+
+class Head(Module):
+    """Base of the heads: `setup` makes the parameters once the model's width is known."""
+
+    needs_graph_token = False
 
     def setup(self, width: int) -> None:
         """Make the parameters."""
         raise NotImplementedError
 
     def forward(self, states: States, batch: Batch, positions: Positions) -> Tensor:
-        """The answer, in single precision."""
+        """The prediction, in single precision."""
         raise NotImplementedError
-
-    def several(
-        self, states: Sequence[Tensor], batches: Sequence[Batch], positions: Sequence[Positions]
-    ) -> list[Tensor]:
-        """The answers for batches of several shapes: what models call; by default, `forward` of each."""
-        return [self(*each) for each in zip(states, batches, positions, strict=True)]
 
 
 class GraphHead(Head):
-    """`W r + b` of the readout `r` of a whole graph: `[b, outputs]`."""
+    """`W r + b` of the readout `r` of each graph: `[graphs, outputs]`.
+
+    Args:
+        outputs: Number of outputs per graph.
+        readout: How a graph is read: cls (a graph token), mean, sum or max over its nodes.
+    """
 
     def __init__(self, outputs: int, readout: str = "cls"):
         super().__init__()
-        self.outputs, self.needs_cls = outputs, _check_readout(readout) == "cls"
+        self.outputs, self.needs_graph_token = outputs, _check_readout(readout) == "cls"
         self.readout = READOUTS[readout]
 
     def setup(self, width: int) -> None:
         """Make the matrix."""
         self.linear = torch.nn.Linear(width, self.outputs)
 
-    def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "b outputs"]:
-        """One row a graph."""
-        return self.several([states], [batch], [positions])[0]
-
-    def several(
-        self,
-        states: Sequence[Tensor],
-        batches: Sequence[Batch],
-        positions: Sequence[Positions],  # noqa: ARG002
-    ) -> list[Tensor]:
-        """The graphs of all batches together."""
-        read = [self.readout(*each) for each in zip(states, batches, strict=True)]
-        return list(self.linear(joined(read)).float().split([len(batch) for batch in batches]))
+    def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "graphs outputs"]:  # noqa: ARG002
+        """One row per graph."""
+        return self.linear(self.readout(states, batch)).float()
 
 
 class SequenceHead(Head):
-    """A word for each of some positions: `[b, length, vocabulary]`, one matrix a position.
+    """One word for each of some positions: `[graphs, length, vocabulary]`, with one matrix per position.
 
-    At evaluation the logits of the words in `lowered` are reduced, which words that stand for anything need.
+    Args:
+        vocabulary: Number of words.
+        length: Number of positions.
+        readout: How a graph is read: cls, mean, sum or max.
+        lowered: By word, how much its logits are lowered at evaluation, for words such as "unknown".
     """
 
     def __init__(self, vocabulary: int, length: int = 5, readout: str = "cls", lowered: dict[int, float] | None = None):
         super().__init__()
-        self.vocabulary, self.length, self.needs_cls = vocabulary, length, _check_readout(readout) == "cls"
+        self.vocabulary, self.length = vocabulary, length
+        self.needs_graph_token = _check_readout(readout) == "cls"
         self.readout = READOUTS[readout]
         offsets = torch.zeros(vocabulary)
         for word, offset in (lowered or {}).items():
@@ -112,14 +110,18 @@ class SequenceHead(Head):
         """Make the matrices."""
         self.linear = torch.nn.Linear(width, self.length * self.vocabulary)
 
-    def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "b length words"]:  # noqa: ARG002
-        """One row of logits a position."""
+    def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "graphs length words"]:  # noqa: ARG002
+        """The logits per position."""
         logits = self.linear(self.readout(states, batch)).float().unflatten(-1, (self.length, self.vocabulary))
         return logits if self.training else logits + self.offsets
 
 
 class NodeHead(Head):
-    """`W h_v + b`: `[b, n, outputs]`; what stands in empty slots means nothing."""
+    """`W h_v + b` of each node: `[nodes, outputs]`.
+
+    Args:
+        outputs: Number of outputs per node.
+    """
 
     def __init__(self, outputs: int):
         super().__init__()
@@ -129,12 +131,116 @@ class NodeHead(Head):
         """Make the matrix."""
         self.linear = torch.nn.Linear(width, self.outputs)
 
-    def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "b n outputs"]:  # noqa: ARG002
-        """One row a slot."""
-        return self.linear(states).float()
+    def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "nodes outputs"]:  # noqa: ARG002
+        """One row per node."""
+        return self.linear(nodes(states, batch)).float()
+
+
+class PairHead(Head):
+    """`[h_u, h_v, r, n]` → 2 × (linear, LayerNorm, activation) → linear, for query pairs `(u, v)`: `[pairs, outputs]`.
+
+    The pairs are those of `batch.query`, or all pairs of each graph, source by source. The first layer is linear in its
+    parts, so `W [h_u, h_v, r] = W₁h_u + W₂h_v + W₃r` costs `n` products instead of `n²`. `r` is the sum of the nodes.
+
+    Pair features of the position encoders have a first layer of their own, whose result is added: next to `r` and `n`,
+    which grow with the graph, the first LayerNorm would leave little of them.
+
+    Args:
+        outputs: Number of outputs per pair.
+        hidden: Size of the hidden layers; the model's width by default.
+        pair_channels: Number of pair features, `position.pair_channels`.
+        positive: Whether outputs end in softplus, as distances do.
+        activation: gelu or relu.
+        pair_layer: Whether pair features have their own first layer; otherwise they are added before the LayerNorm.
+    """
+
+    def __init__(
+        self,
+        outputs: int = 1,
+        hidden: int | None = None,
+        pair_channels: int = 0,
+        positive: bool = False,
+        activation: str = "gelu",
+        pair_layer: bool = True,
+    ):
+        super().__init__()
+        self.outputs, self.hidden, self.positive = outputs, hidden, positive
+        self.pair_channels, self.pair_layer = pair_channels, pair_layer
+        self.activation = activation_named(activation)
+
+    def setup(self, width: int) -> None:
+        """Make the layers."""
+        hidden = self.hidden or width
+        self.ends = torch.nn.Linear(width, 2 * hidden)
+        self.whole = torch.nn.Linear(width + 1, hidden, bias=False)
+        if self.pair_channels:
+            self.between = torch.nn.Linear(self.pair_channels, hidden, bias=self.pair_layer)
+            self.between_norm = Norm(hidden) if self.pair_layer else None
+        self.first_norm, self.second_norm = Norm(hidden), Norm(hidden)
+        self.second = torch.nn.Linear(hidden, hidden)
+        self.last = torch.nn.Linear(hidden, self.outputs)
+
+    def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "pairs outputs"]:
+        """One row per query pair."""
+        batch = batch if batch.query is not None else batch.with_all_pairs()
+        self._check_features(positions)
+        between = None if positions.pairs is None else self.between(batch.at_query(positions.pairs))
+        hidden = nodes(states, batch)
+        source, target = self.ends(hidden).chunk(2, dim=-1)
+        readout = torch.cat([batch.sum_nodes(hidden), batch.sizes[:, None].float()], dim=-1)
+        target = target + batch.per_node(self.whole(readout))
+        answer = self._last(self.second(self._first(source, target, batch.query, between)))
+        return torch.nn.functional.softplus(answer) if self.positive else answer
+
+    def _first(
+        self,
+        source: Float[Tensor, "nodes hidden"],
+        target: Float[Tensor, "nodes hidden"],
+        query: Query,
+        between: Float[Tensor, "pairs hidden"] | None,
+    ) -> Float[Tensor, "pairs hidden"]:
+        """The first layer; its ends by a fused kernel if no pair features join them before the LayerNorm."""
+        norm, joined = self.first_norm, between is not None and self.between_norm is None
+        if not joined and self._fuses(norm, source):
+            scale, shift = norm.weight.float(), norm.bias.float()
+            pairs = query.source.long(), query.target.long()
+            ends = cuda.first(source.float(), target.float(), *pairs, scale, shift)
+        else:
+            ends = _chosen(source, query.source) + _chosen(target, query.target)
+            ends = self.activation(norm(ends + between if joined else ends))
+        if between is None or self.between_norm is None:
+            return ends
+        return ends + self.activation(self.between_norm(between))
+
+    def _last(self, pairs: Float[Tensor, "pairs hidden"]) -> Float[Tensor, "pairs outputs"]:
+        """A single output is a sum, which a kernel or compiler fuses with what precedes it; as a product it is slow."""
+        norm = self.second_norm
+        if self.outputs == 1 and self._fuses(norm, pairs):
+            parameters = (norm.weight.float(), norm.bias.float(), self.last.weight[0].float())
+            return cuda.last(pairs.bfloat16(), *parameters)[..., None] + self.last.bias
+        pairs = self.activation(norm(pairs))
+        if self.outputs > 1:
+            return self.last(pairs).float()
+        return (pairs.float() * self.last.weight).sum(-1, keepdim=True) + self.last.bias
+
+    def _fuses(self, norm: Norm, given: Tensor) -> bool:
+        return cuda.suits(norm, self.activation, given.device)
+
+    def _check_features(self, positions: Positions) -> None:
+        given = 0 if positions.pairs is None else positions.pairs[0].shape[-1]
+        if given != self.pair_channels:
+            raise ValueError(
+                f"the position encoder gives {given} features per pair, this PairHead takes {self.pair_channels}: make "
+                f"it with pair_channels={given}"
+            )
+
+
+def _chosen(rows: Float[Tensor, "nodes d"], numbers: Int[Tensor, " pairs"]) -> Float[Tensor, "pairs d"]:
+    """Some of the rows, in single precision: the backward pass adds up one gradient per pair."""
+    return rows.float().index_select(0, numbers)
 
 
 def _check_readout(name: str) -> str:
     if name not in READOUTS:
-        raise ValueError(f"readout={name!r} is not known: choose one of {', '.join(READOUTS)}")
+        raise ValueError(f"readout must be one of {', '.join(READOUTS)}, got {name!r}")
     return name

@@ -1,18 +1,17 @@
 """MagNet: convolutions with polynomials of the magnetic Laplacian."""
 
 from collections.abc import Sequence
-from math import pi
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from magnetite.batching import Batch
+from magnetite.linalg.laplacian import shifted_laplacian
 from magnetite.nn.embeddings import Embedding
-from magnetite.nn.gnn import no_biases, no_token
+from magnetite.nn.encoders.base import PositionEncoder, Positions
 from magnetite.nn.heads import Head
-from magnetite.nn.model import GraphModel, Part
-from magnetite.nn.positions import PositionEncoder
+from magnetite.nn.models import GraphModel, no_biases
 
 Matrices = Float[Tensor, "b n n"]
 States = Float[Tensor, "b n d"]
@@ -43,9 +42,18 @@ class ChebyshevFilter(torch.nn.Module):
 
 
 class MagNet(GraphModel):
-    """Embedding + positions → `layers` filters of the magnetic Laplacian → real and imaginary parts, linear → head.
+    """Embedding + positions → filters of the magnetic Laplacian → real and imaginary parts, linear → head.
 
-    `q` is absolute, the same for all graphs; the real and the imaginary part both start from the embedded nodes.
+    The real and the imaginary part both start from the embedded nodes.
+
+    Args:
+        width: Size of a node's state.
+        layers: Number of filters.
+        head: What the model predicts; it must not read a graph token.
+        position: Encoder of positions, or a list of them.
+        embedding: Embedding of the node features, or a list of them; by default all nodes are equal.
+        order: Degree of the Chebyshev polynomials.
+        q: Absolute potential, in `[0, 0.5]`.
 
     >>> import magnetite as mt
     >>> model = mt.nn.MagNet(width=32, layers=2, head=mt.nn.GraphHead(2, readout="mean"))
@@ -59,48 +67,31 @@ class MagNet(GraphModel):
         layers: int,
         head: Head,
         position: PositionEncoder | Sequence[PositionEncoder] | None = None,
-        embedding: Embedding | None = None,
+        embedding: Embedding | Sequence[Embedding] | None = None,
         order: int = 2,
         q: float = 0.1,
     ):
         super().__init__(width, head, position, embedding)
-        no_token(head)
+        self._without_attention()
         if not 0 <= q <= 0.5:
             raise ValueError(f"q={q} is outside [0, 0.5]: q and 1-q mirror each other; try q=0.1")
         if order < 1:
-            raise ValueError(f"order={order} lets no node hear another: give an order ≥ 1, such as order=2")
+            raise ValueError(f"order must be at least 1, got {order}: at order 0 no node sees another")
         self.q = q
         self.filters = torch.nn.ModuleList(ChebyshevFilter(width, order) for _ in range(layers))
         self.out = torch.nn.Linear(2 * width, width)
 
-    def body(self, parts: Sequence[Part]) -> list[Float[Tensor, "_ _ d"]]:
-        """All filters."""
-        no_biases(parts)
-        return [self._filtered(part.states, part.batch) for part in parts]
+    def body(self, states: Float[Tensor, "nodes d"], batch: Batch, positions: Positions) -> Float[Tensor, "nodes d"]:
+        """All filters, bucket by bucket."""
+        no_biases(positions)
+        each = zip(batch.pad(states), batch.adjacency(), strict=True)
+        return self.out(batch.unpad([self._filtered(padded, adjacency) for padded, adjacency in each]))
 
-    def _filtered(self, states: States, batch: Batch) -> States:
-        shifted, both = shifted_laplacian(batch, self.q), (states, states)
+    def _filtered(self, states: States, adjacency: Matrices) -> Float[Tensor, "b n 2*d"]:
+        shifted, both = shifted_laplacian(adjacency, self.q), (states, states)
         for layer in self.filters:
             both = layer(*both, shifted)
-        return self.out(torch.cat(both, dim=-1))
-
-
-def shifted_laplacian(batch: Batch, q: float) -> tuple[Matrices, Matrices]:
-    """`L̃ = L_N − I = −D^{-1/2} A_s D^{-1/2} ⊙ exp(iΘ)`, real and imaginary part; isolated nodes have rows of zeros.
-
-    >>> import magnetite as mt
-    >>> real, imag = shifted_laplacian(mt.pad(mt.Digraphs.from_edges([[0], [1]])), q=0.25)
-    >>> real[0, 0, 1].abs().round().item(), imag[0, 0, 1].item(), imag[0, 1, 0].item()
-    (0.0, -1.0, 1.0)
-    """
-    forward = batch.adjacency()
-    backward, total = forward.mT, forward + forward.mT
-    weight = torch.where((forward > 0) & (backward > 0), total / 2, total)
-    degree = weight.sum(-1)
-    scale = torch.where(degree > 0, degree.clamp(min=torch.finfo(degree.dtype).tiny).rsqrt(), 0)
-    angle = 2 * pi * q * (forward - backward) / torch.where(total > 0, total, 1)
-    shifted = -weight * scale[:, :, None] * scale[:, None]
-    return shifted * angle.cos(), shifted * angle.sin()
+        return torch.cat(both, dim=-1)
 
 
 def complex_product(left: tuple[Matrices, Matrices], right: tuple[States, States]) -> tuple[States, States]:

@@ -1,4 +1,4 @@
-"""Module: a torch module that remembers how it was made, so that it can be described as JSON and made again."""
+"""Module: a torch module that remembers its constructor's arguments, so that it can be saved as JSON and made again."""
 
 import dataclasses
 import functools
@@ -8,34 +8,39 @@ from typing import Any
 
 import torch
 
-HOMES = ("magnetite.nn", "magnetite.encodings", "magnetite.linalg.potential")
-"""Where the classes that stand in a description are found, by name."""
+HOMES = ("magnetite.nn", "magnetite.encodings", "magnetite.linalg.potential", "magnetite.tasks")
+"""Packages whose classes may occur in a description."""
+
+_CLASSES: dict[str, type] = {}
+"""Every class of modules that was defined, by name."""
 
 
 class Module(torch.nn.Module):
     """A torch module whose constructor's arguments are kept in `arguments`.
 
-    Arguments are numbers, strings, other modules, encodings, and lists of these, so that `describe` can write them.
+    Arguments are numbers, strings, other modules, encodings, and lists of these, so that `describe` can write them. A
+    subclass of your own is saved and loaded like magnetite's, as long as it is imported before it is loaded.
     """
 
     arguments: dict[str, Any]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        _CLASSES[cls.__name__] = cls
         make: Any = cls.__init__
         signature = inspect.signature(make)
 
         @functools.wraps(make)
         def remembering(self: Any, *args: Any, **kwargs: Any) -> None:
             make(self, *args, **kwargs)
-            if type(self) is cls:  # not a parent's constructor that a child calls
+            if type(self) is cls:  # not the constructor of a base class that a subclass calls
                 self.arguments = _arguments(signature, self, *args, **kwargs)
 
         cls.__init__ = remembering
 
 
 def describe(item: Any) -> Any:
-    """What `rebuild` makes the same thing from, in JSON's types; parameters are not part of it.
+    """A description in JSON's types from which `rebuild` makes the same thing, without its parameters.
 
     >>> from magnetite.nn import GraphHead
     >>> describe(GraphHead(2))
@@ -43,9 +48,7 @@ def describe(item: Any) -> Any:
     """
     if isinstance(item, Module):
         if _found(type(item).__name__) is not type(item):
-            raise TypeError(
-                f"{type(item).__name__} is not one of magnetite's own modules: keep its state_dict() instead"
-            )
+            raise TypeError(f"another class is called {type(item).__name__}, too: rename one to save both")
         return {"class": type(item).__name__, **{name: describe(value) for name, value in item.arguments.items()}}
     if dataclasses.is_dataclass(item) and not isinstance(item, type):
         values = {field.name: describe(getattr(item, field.name)) for field in dataclasses.fields(item)}
@@ -58,11 +61,11 @@ def describe(item: Any) -> Any:
         return {name: describe(value) for name, value in item.items()}
     if item is None or isinstance(item, bool | int | float | str):
         return item
-    raise TypeError(f"{item!r} cannot be written into a description: use magnetite's own modules and plain values")
+    raise TypeError(f"{item!r} cannot be saved: use magnetite.nn.Module as base class, and plain values as arguments")
 
 
 def rebuild(description: Any) -> Any:
-    """The thing that was described, with fresh parameters.
+    """The thing that was described, with new parameters.
 
     >>> from magnetite.nn import GraphHead
     >>> rebuild(describe(GraphHead(2))).outputs
@@ -78,17 +81,8 @@ def rebuild(description: Any) -> Any:
     return _class(description["class"])(**values) if "class" in description else values
 
 
-def _arguments(signature: inspect.Signature, *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """All arguments by name, defaults filled in, without `self`; a `**options` is spread out."""
-    bound = signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    spread = [name for name, kind in signature.parameters.items() if kind.kind is kind.VAR_KEYWORD]
-    plain = {name: value for name, value in list(bound.arguments.items())[1:] if name not in spread}
-    return {**plain, **{name: value for options in spread for name, value in bound.arguments[options].items()}}
-
-
 def unused(part: Any) -> Any:
-    """The part, refused if it has parameters: then another model has set it up, and would lose them.
+    """The part, refused if it has parameters: then it belongs to another model already.
 
     >>> from magnetite.nn import GraphHead
     >>> unused(GraphHead(2)).outputs
@@ -100,7 +94,7 @@ def unused(part: Any) -> Any:
 
 
 def remade(item: Any) -> Any:
-    """A module like this one, with fresh parameters; it need not be one of magnetite's own.
+    """A module with the same arguments and new parameters.
 
     >>> from magnetite.nn import GNN
     >>> remade(GNN(32)).arguments["width"]
@@ -111,10 +105,21 @@ def remade(item: Any) -> Any:
     return type(item)(remade(value) for value in item) if isinstance(item, list | tuple) else item
 
 
+def _arguments(signature: inspect.Signature, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    """All arguments by name, defaults included, without `self`; those of `**options` are spread out."""
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    spread = [name for name, kind in signature.parameters.items() if kind.kind is kind.VAR_KEYWORD]
+    plain = {name: value for name, value in list(bound.arguments.items())[1:] if name not in spread}
+    return {**plain, **{name: value for options in spread for name, value in bound.arguments[options].items()}}
+
+
 def _class(name: str) -> Any:
     found = _found(name)
     if found is None:
-        raise ValueError(f"this version of magnetite has no {name!r}: install the version that wrote the file")
+        raise ValueError(
+            f"there is no class {name!r}: import the module that defines it, or install the version that wrote the file"
+        )
     return found
 
 
@@ -123,4 +128,4 @@ def _found(name: str) -> type | None:
         found = getattr(importlib.import_module(home), name, None)
         if isinstance(found, type):
             return found
-    return None
+    return _CLASSES.get(name)

@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from magnetite.nn.edges import CategoryEdges
-from magnetite.nn.embeddings import CategoryNodes
-from magnetite.nn.gnn import GCN, GNN, SignGNN
+from magnetite.nn.embeddings import CategoryEdges, CategoryNodes
+from magnetite.nn.encoders import MagLapNet, PositionEncoder, SignGNN
+from magnetite.nn.gnn import GCN, GNN
 from magnetite.nn.heads import SequenceHead
-from magnetite.nn.maglapnet import MagLapNet
-from magnetite.nn.positions import PositionEncoder
-from magnetite.nn.transformer import DigraphTransformer
+from magnetite.nn.models import DigraphTransformer
 
 PUBLISHED_PARAMETERS = 14_378_069
 """What the paper's authors report for SAT++ with magnetic encodings on OGB's Code2."""

@@ -117,32 +117,20 @@ __device__ inline void attend(float (&weight)[T], const float (&query)[D], const
     for (int j = 0; j < T; j++) weight[j] *= total;
 }
 
-__device__ inline unsigned open_keys(const bool *mask, long long graph, int lane) {
-    return __ballot_sync(~0u, lane < T && mask[graph * T + lane]);
+__device__ inline unsigned open_keys(const bool *mask, long long node, int lane) {
+    return __ballot_sync(~0u, lane < T && mask[node * T + lane]);
 }
 
-// Whether the slot holds no node of its graph. All lanes of a warp agree.
-__device__ inline bool is_empty(const long long *sizes, int node, int nodes) { return node % nodes >= sizes[node / nodes]; }
-
-__device__ inline void clear_tokens(float *tokens, int node, int lane) {
-    for (int i = lane; i < T * W; i += 32) tokens[(long long)node * T * W + i] = 0.0f;
-}
-
-extern "C" __global__ void eigen_attention_forward(const float *x, const bool *mask, const long long *sizes,
-                                                   const float *inner, const float *bias, const float *out, float *y,
-                                                   int all_nodes, int nodes) {
+extern "C" __global__ void eigen_attention_forward(const float *x, const bool *mask, const float *inner,
+                                                   const float *bias, const float *out, float *y, int nodes) {
     alignas(16) __shared__ Weights weights;
     alignas(16) __shared__ float rows[WARPS][T * ROW];
     load_weights(weights, inner, bias, out);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const bool real = lane < T;
     float *keys = rows[warp], *values = keys + D;
-    for (int node = blockIdx.x * WARPS + warp; node < all_nodes; node += gridDim.x * WARPS) {
-        if (is_empty(sizes, node, nodes)) {
-            clear_tokens(y, node, lane);
-            continue;
-        }
-        const unsigned open = open_keys(mask, node / nodes, lane);
+    for (int node = blockIdx.x * WARPS + warp; node < nodes; node += gridDim.x * WARPS) {
+        const unsigned open = open_keys(mask, node, lane);
         const long long place = ((long long)node * T + lane) * W;
         float token[W], query[D], mixed[D] = {};
         load_token(token, x + place, real);
@@ -213,10 +201,9 @@ struct Slopes {
     }
 };
 
-extern "C" __global__ void eigen_attention_backward(const float *x, const bool *mask, const long long *sizes,
-                                                    const float *inner, const float *bias, const float *out,
-                                                    const float *upper, float *lower, float *inner_slopes,
-                                                    float *out_slopes, int all_nodes, int nodes) {
+extern "C" __global__ void eigen_attention_backward(const float *x, const bool *mask, const float *inner,
+                                                    const float *bias, const float *out, const float *upper,
+                                                    float *lower, float *inner_slopes, float *out_slopes, int nodes) {
     alignas(16) __shared__ Weights weights;
     alignas(16) __shared__ float scratch[WARPS][SCRATCH];
     load_weights(weights, inner, bias, out);
@@ -230,12 +217,8 @@ extern "C" __global__ void eigen_attention_backward(const float *x, const bool *
     float *given_inner = scratch[warp], *tokens = given_inner + T * IN_STEP;
     float *uppers = tokens + T * X_STEP, *all_mixed = uppers + T * OUT_STEP;
     Slopes slopes;
-    for (int node = blockIdx.x * WARPS + warp; node < all_nodes; node += gridDim.x * WARPS) {
-        if (is_empty(sizes, node, nodes)) {
-            clear_tokens(lower, node, lane);
-            continue;
-        }
-        const unsigned open = open_keys(mask, node / nodes, lane);
+    for (int node = blockIdx.x * WARPS + warp; node < nodes; node += gridDim.x * WARPS) {
+        const unsigned open = open_keys(mask, node, lane);
         const long long place = ((long long)node * T + lane) * W;
         float token[W], query[D], given[D] = {}, mixed[D] = {};
         float given_query[D] = {}, given_key[D] = {}, given_value[D] = {};

@@ -1,0 +1,11 @@
+"""Many graphs as one `Batch`: packed nodes, edges, features and encodings, and buckets of graphs that are padded alike.
+
+Padding exists here alone: models keep packed states, and call `Batch.pad` and `Batch.unpad` where they need rectangles.
+"""
+
+from magnetite.batching.batch import Batch, BatchedEigenpairs
+from magnetite.batching.buckets import BatchShape, Bucket
+from magnetite.batching.gather import batch, gather
+from magnetite.batching.query import Query, QueryPairs
+
+__all__ = ["Batch", "BatchShape", "BatchedEigenpairs", "Bucket", "Query", "QueryPairs", "batch", "gather"]

@@ -1,0 +1,316 @@
+"""Batch: packed nodes, edges, features and encodings of some graphs, and how they are padded, bucket by bucket."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor
+
+from magnetite.batching.buckets import Bucket, Layout
+from magnetite.batching.query import Query
+
+Padded = list[Shaped[Tensor, "_ _ ..."]]
+"""One `[b, n, …]` tensor per bucket."""
+
+
+@dataclass(frozen=True, eq=False)
+class BatchedEigenpairs:
+    """Eigenpairs of the graphs of a batch; several potentials are an axis `Q`.
+
+    Args:
+        values: Eigenvalues per graph.
+        vectors: Entries per node, real and imaginary parts on the last axis.
+        mask: Which of the `k` eigenpairs exist.
+    """
+
+    values: Float[Tensor, "graphs *Q k"]
+    vectors: Float[Tensor, "nodes *Q k parts"]
+    mask: Bool[Tensor, "graphs *Q k"]
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where packed tokens lie in the padded buckets, and back. Tokens are all nodes, then one graph token per graph.
+
+    Args:
+        token: For each place of the padded buckets, one after the other, the token that it holds.
+        filled: Whether it holds one.
+        place: For each token, its place.
+        real: Whether the token is real, and not padding at the end of the nodes.
+        layout: The places of each graph, a function of the buckets alone.
+    """
+
+    token: Int[Tensor, " places"]
+    filled: Bool[Tensor, " places"]
+    place: Int[Tensor, " tokens"]
+    real: Bool[Tensor, " tokens"]
+    layout: Layout
+
+
+class Batch:
+    """Some graphs, packed: the nodes of all graphs one after the other, `[N, …]`.
+
+    Made by `magnetite.batch`. A batch of fixed shape, as training uses for compiled kernels, ends in padding nodes,
+    edges and query pairs, which the masks leave out; otherwise all masks are true. (Not a dataclass: Lightning Fabric
+    would convert the fields of one.)
+
+    Args:
+        sizes: Nodes per graph.
+        node_graph: The graph of each node.
+        node_mask: Which nodes are real.
+        edge_index: Source and target of each edge, as packed node numbers.
+        edge_mask: Which edges are real.
+        edge_weight: Weight of each edge, 1 where the graphs have none.
+        node_features: Features per node, by name.
+        edge_features: Features per edge, by name.
+        graph_features: Features per graph, by name.
+        encodings: By name, `BatchedEigenpairs`, one row per node, or one `[b, n, n, f]` tensor per bucket.
+        query: Query pairs that a `PairHead` answers for; None for all pairs.
+        buckets: The padded shapes.
+        places: Where nodes and graph tokens lie in them.
+    """
+
+    def __init__(
+        self,
+        *,
+        sizes: Int[Tensor, " graphs"],
+        node_graph: Int[Tensor, " nodes"],
+        node_mask: Bool[Tensor, " nodes"],
+        edge_index: Int[Tensor, "2 edges"],
+        edge_mask: Bool[Tensor, " edges"],
+        edge_weight: Float[Tensor, " edges"],
+        node_features: Mapping[str, Tensor],
+        edge_features: Mapping[str, Tensor],
+        graph_features: Mapping[str, Tensor],
+        encodings: Mapping[str, Any],
+        query: Query | None,
+        buckets: tuple[Bucket, ...],
+        places: Places,
+    ):
+        self.sizes, self.node_graph, self.node_mask = sizes, node_graph, node_mask
+        self.edge_index, self.edge_mask, self.edge_weight = edge_index, edge_mask, edge_weight
+        self.node_features, self.edge_features, self.graph_features = node_features, edge_features, graph_features
+        self.encodings, self.query, self.buckets, self.places = encodings, query, buckets, places
+
+    def __len__(self) -> int:
+        return self.sizes.numel()
+
+    def __repr__(self) -> str:
+        held = ", ".join(self.encodings) or "no encodings"
+        return f"Batch({len(self)} graphs, {self.num_nodes} nodes, {self.num_edges} edges, {held})"
+
+    @property
+    def device(self) -> torch.device:
+        """The device that holds the tensors."""
+        return self.sizes.device
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of packed nodes, `N`."""
+        return self.node_graph.numel()
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges, `M`."""
+        return self.edge_mask.numel()
+
+    def encoding(self, name: str) -> Any:
+        """The encoding of this name.
+
+        >>> import magnetite as mt
+        >>> mt.batch(mt.Digraphs.from_edges([[0], [1]])).encoding("eigenpairs")
+        Traceback (most recent call last):
+        ValueError: the batch has no encoding 'eigenpairs' (it has none): call mt.batch(graphs, eigenpairs=…)
+        """
+        if name not in self.encodings:
+            known = ", ".join(self.encodings) or "none"
+            raise ValueError(f"the batch has no encoding {name!r} (it has {known}): call mt.batch(graphs, {name}=…)")
+        return self.encodings[name]
+
+    def per_node(self, values: Shaped[Tensor, "graphs ..."]) -> Shaped[Tensor, "nodes ..."]:
+        """For each node, the value of its graph."""
+        return values.index_select(0, self.node_graph)
+
+    def node_numbers(self) -> Int[Tensor, " nodes"]:
+        """For each node, its number within its graph."""
+        return self.places.place[: self.num_nodes] - self.places.layout.first[self.node_graph]
+
+    def sum_nodes(self, states: Float[Tensor, "nodes ..."]) -> Float[Tensor, "graphs ..."]:
+        """`Σ_v h_v` per graph, in single precision.
+
+        >>> import magnetite as mt
+        >>> mt.batch(mt.Digraphs.from_edges([[0], [1]])).sum_nodes(torch.ones(2, 3)).tolist()
+        [[2.0, 2.0, 2.0]]
+        """
+        return self._by_graph([padded.float().sum(1) for padded in self.pad(states)])
+
+    def mean_nodes(self, states: Float[Tensor, "nodes ..."]) -> Float[Tensor, "graphs ..."]:
+        """`Σ_v h_v / n` per graph, in single precision."""
+        return self.sum_nodes(states) / self.sizes.view(-1, *[1] * (states.ndim - 1))
+
+    def max_nodes(self, states: Float[Tensor, "nodes ..."]) -> Float[Tensor, "graphs ..."]:
+        """`max_v h_v` per graph, in single precision."""
+        both = zip(self.pad(states), self.filled(), strict=True)
+        return self._by_graph(
+            [padded.float().masked_fill(~mask.view(*mask.shape, *[1] * (padded.ndim - 2)), -torch.inf).amax(1)
+             for padded, mask in both]
+        )  # fmt: skip
+
+    def sum_edges(
+        self, messages: Float[Tensor, "edges ..."], at: Int[Tensor, " edges"], rows: int
+    ) -> Float[Tensor, "rows ..."]:
+        """`Σ_{e: at(e) = v} message_e` for `v < rows`, in single precision.
+
+        >>> import magnetite as mt
+        >>> batch = mt.batch(mt.Digraphs.from_edges([[0, 1], [2, 2]]))
+        >>> batch.sum_edges(torch.ones(2, 1), at=batch.edge_index[1], rows=3).flatten().tolist()
+        [0.0, 0.0, 2.0]
+        """
+        mask = self.edge_mask.view(-1, *[1] * (messages.ndim - 1))
+        sums = messages.new_zeros((rows, *messages.shape[1:]), dtype=torch.float32)
+        return sums.index_add(0, at, messages.float() * mask)
+
+    def degrees(self) -> Float[Tensor, " nodes"]:
+        """Number of edges at each node, in either direction; repeated edges count again."""
+        ones = self.edge_mask.float()
+        counts = torch.zeros(self.num_nodes, device=self.device)
+        return counts.index_add(0, self.edge_index[0], ones).index_add(0, self.edge_index[1], ones)
+
+    def pad(self, states: Shaped[Tensor, "tokens ..."]) -> Padded:
+        """One `[b, n, …]` tensor per bucket, zero where there is no token; rows are nodes, or nodes and graph tokens.
+
+        The token of a graph lies at the last place, which no node takes.
+        """
+        token, filled, place, real = self._way(states.shape[0] > self.num_nodes)
+        flat = _Move.apply(states, token, filled, place, real)
+        return self._split(flat)  # type: ignore[arg-type]
+
+    def unpad(self, padded: Sequence[Shaped[Tensor, "_ _ ..."]], graph_tokens: bool = False) -> Shaped[Tensor, "_ ..."]:
+        """The rows that `pad` would have made these tensors from: nodes, and with `graph_tokens` the graph tokens."""
+        token, filled, place, real = self._way(graph_tokens)
+        flat = _joined([part.flatten(0, 1) for part in padded])
+        return _Move.apply(flat, place, real, token, filled)  # type: ignore[return-value]
+
+    def filled(self, graph_tokens: bool = False) -> list[Bool[Tensor, "_ _"]]:
+        """For each bucket, which places hold a node, or with `graph_tokens` any token."""
+        return self._split(self._way(graph_tokens)[1])
+
+    def by_bucket(self, values: Shaped[Tensor, "graphs ..."]) -> list[Shaped[Tensor, "_ ..."]]:
+        """What graphs have, for the graphs of each bucket."""
+        position = self.places.layout.bucket_position
+        ordered = values if position is None else values.index_select(0, position.argsort())
+        return list(ordered.split([bucket.graphs for bucket in self.buckets]))
+
+    def adjacency(self) -> list[Float[Tensor, "_ n n"]]:
+        """`A[g, u, v] = w` per bucket, in single precision; repeated edges are summed.
+
+        >>> import magnetite as mt
+        >>> mt.batch(mt.Digraphs.from_edges([[0], [1]])).adjacency()[0][0, :2, :2].tolist()
+        [[0.0, 1.0], [0.0, 0.0]]
+        """
+        counts = [bucket.graphs * bucket.nodes**2 for bucket in self.buckets]
+        flat = torch.zeros(sum(counts), device=self.device)
+        flat = flat.index_add(0, self._pair_places(*self.edge_index), self.edge_weight * self.edge_mask)
+        parts = zip(flat.split(counts), self.buckets, strict=True)
+        return [part.view(bucket.graphs, bucket.nodes, bucket.nodes) for part, bucket in parts]
+
+    def at_query(self, padded: Sequence[Shaped[Tensor, "_ n n c"]]) -> Shaped[Tensor, "pairs c"]:
+        """What tensors of all pairs, one per bucket, hold for the query pairs."""
+        if self.query is None:
+            raise ValueError("the batch has no query pairs: call mt.batch(graphs, query=…)")
+        flat = _joined([part.flatten(0, 2) for part in padded])
+        return flat.index_select(0, self._pair_places(self.query.source, self.query.target))
+
+    def with_all_pairs(self) -> "Batch":
+        """The same batch with every ordered pair of nodes of each graph as query pairs, source by source."""
+        counts = self.sizes**2
+        graph = torch.repeat_interleave(counts)
+        inside = torch.arange(graph.numel(), device=self.device) - (counts.cumsum(0) - counts)[graph]
+        first, size = (self.sizes.cumsum(0) - self.sizes)[graph], self.sizes[graph]
+        labels = torch.zeros_like(graph, dtype=torch.int16)
+        query = Query(first + inside // size, first + inside % size, labels, torch.ones_like(graph, dtype=torch.bool))
+        return Batch(**{**vars(self), "query": query})
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> "Batch":
+        """The same batch on `device`."""
+        return self.map(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+        """The same batch with every tensor changed."""
+        return Batch(**{name: _map(value, change) for name, value in vars(self).items()})
+
+    def tensors(self) -> list[Tensor]:
+        """Every tensor, in the same order for all batches with the same features and encodings."""
+        found: list[Tensor] = []
+        self.map(lambda tensor: found.append(tensor) or tensor)
+        return found
+
+    def _way(self, graph_tokens: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Tokens of the places, which are filled, places of the tokens, and which are real."""
+        ways, nodes = self.places, self.num_nodes
+        if graph_tokens:
+            return ways.token, ways.filled, ways.place, ways.real
+        node = ways.token < nodes
+        return torch.where(node, ways.token, 0), ways.filled & node, ways.place[:nodes], ways.real[:nodes]
+
+    def _split(self, flat: Shaped[Tensor, "places ..."]) -> Padded:
+        parts = flat.split([bucket.graphs * bucket.nodes for bucket in self.buckets])
+        return [
+            part.unflatten(0, (bucket.graphs, bucket.nodes)) for part, bucket in zip(parts, self.buckets, strict=True)
+        ]
+
+    def _by_graph(self, parts: Sequence[Shaped[Tensor, "_ ..."]]) -> Shaped[Tensor, "graphs ..."]:
+        """What each bucket has for its graphs, in the order of the graphs."""
+        joined, order = _joined(parts), self.places.layout.bucket_position
+        return joined if order is None else joined.index_select(0, order)
+
+    def _pair_places(self, source: Int[Tensor, " pairs"], target: Int[Tensor, " pairs"]) -> Int[Tensor, " pairs"]:
+        """Where pairs of packed nodes lie in `[b, n, n]` tensors, flat, bucket after bucket."""
+        layout, graph = self.places.layout, self.node_graph[source]
+        first = layout.first[graph]
+        u, v = self.places.place[source] - first, self.places.place[target] - first
+        # Padding may combine nodes of two graphs: it points at any pair of the first.
+        return layout.first_pair[graph] + u * layout.width[graph] + v.clamp(min=0).minimum(layout.width[graph] - 1)
+
+
+class _Move(torch.autograd.Function):
+    """`out[i] = given[there[i]]` where `real[i]`, else 0. Gradients are gathered the same way back.
+
+    No two rows go to the same place, which autograd does not know: it would add them up one by one.
+    """
+
+    @staticmethod
+    def forward(given: Tensor, there: Tensor, real: Tensor, back: Tensor, back_real: Tensor) -> Tensor:  # noqa: ARG004
+        return _moved(given, there, real)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:  # noqa: ARG004
+        ctx.save_for_backward(*inputs[3:])
+
+    @staticmethod
+    def backward(ctx: Any, upper: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _moved(upper, *ctx.saved_tensors), None, None, None, None
+
+
+def _moved(given: Tensor, there: Tensor, real: Tensor) -> Tensor:
+    return torch.where(real.view(-1, *[1] * (given.ndim - 1)), given.index_select(0, there), 0)
+
+
+def _joined(parts: Sequence[Tensor]) -> Tensor:
+    """The parts one after the other; a single one is not copied."""
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts))
+
+
+def _map(item: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Apply `change` to every tensor of nested mappings, lists and dataclasses; layouts are shared."""
+    if isinstance(item, Tensor):
+        return change(item)
+    if isinstance(item, Mapping):
+        return {name: _map(part, change) for name, part in item.items()}
+    if isinstance(item, list):
+        return [_map(part, change) for part in item]
+    if is_dataclass(item) and not isinstance(item, type):
+        return type(item)(**{field.name: _map(getattr(item, field.name), change) for field in fields(item)})
+    return item

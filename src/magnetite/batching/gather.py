@@ -1,0 +1,267 @@
+"""Batches gathered from packed graphs and encodings; for fixed shapes without waiting for the device."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int, Shaped
+from torch import Tensor
+
+from magnetite.batching.batch import Batch, BatchedEigenpairs, Places
+from magnetite.batching.buckets import BatchShape, Layout, split_sizes
+from magnetite.batching.query import Query, QueryPairs
+from magnetite.encodings.results import Eigenpairs, NodeEncoding, PairEncoding
+from magnetite.graphs import Digraphs
+from magnetite.kernels._compat import assert_async
+from magnetite.packed import Packed, counts_of
+
+NAMES: dict[type[Packed], str] = {Eigenpairs: "eigenpairs", NodeEncoding: "nodes", PairEncoding: "pairs"}
+"""The names of encodings that are given without one."""
+
+
+def batch(
+    graphs: Digraphs,
+    *encodings: Packed,
+    ids: Sequence[int] | Int[Tensor, " chosen"] | None = None,
+    device: torch.device | str | None = None,
+    query: QueryPairs | None = None,
+    **named: Packed,
+) -> Batch:
+    """Make a batch of graphs and their encodings.
+
+    Args:
+        graphs: The graphs.
+        encodings: Results of encodings, known to models by their kind: eigenpairs, nodes or pairs.
+        ids: Which graphs to take, in this order; all by default.
+        device: Where the batch should lie; by default where the graphs do. Arguments may lie on any device.
+        query: Pairs of nodes that a `PairHead` answers for; all pairs by default.
+        named: Results of encodings under names of their own.
+
+    >>> from magnetite.encodings import MagneticLaplacian
+    >>> graphs = Digraphs.from_edges([torch.tensor([[0, 1], [1, 2]]), torch.tensor([[0], [1]])])
+    >>> made = batch(graphs, MagneticLaplacian(k=2)(graphs), ids=[1, 0])
+    >>> made, made.sizes.tolist(), made.encoding("eigenpairs").vectors.shape
+    (Batch(2 graphs, 5 nodes, 3 edges, eigenpairs), [2, 3], torch.Size([5, 2, 2]))
+    """
+    parts: dict[str, Packed] = {**_by_kind(encodings), **named}
+    _check_same_graphs(graphs, parts if query is None else {**parts, "query": query})
+    target = graphs.device if device is None else torch.empty(0, device=device).device
+    chosen = _checked_ids(ids, len(graphs))
+    if any(item.device != target for item in (graphs, *parts.values(), *([] if query is None else [query]))):
+        # Choose where each of them lies, so that only the chosen graphs are moved.
+        graphs, parts = (
+            _moved(graphs, chosen, target),
+            {name: _moved(part, chosen, target) for name, part in parts.items()},
+        )
+        query, chosen = None if query is None else _moved(query, chosen, target), torch.arange(len(chosen))
+    sizes, edges = (counts[chosen.to(counts.device)] for counts in (graphs.sizes, graphs.edge_ptr.diff()))
+    queries = 0 if query is None else query.counts[chosen.to(query.device)].sum()
+    buckets, order = split_sizes(sizes.cpu().numpy())
+    shape = BatchShape(buckets, int(sizes.sum()), int(edges.sum()), int(queries))
+    return gather(graphs, chosen.to(target), shape, parts, query, order)
+
+
+def gather(
+    graphs: Digraphs,
+    ids: Int[Tensor, " chosen"],
+    shape: BatchShape,
+    encodings: Mapping[str, Packed],
+    query: QueryPairs | None = None,
+    order: Int[np.ndarray, " chosen"] | None = None,
+) -> Batch:
+    """Make a batch of this shape; all arguments lie on one device, and a GPU is not waited for.
+
+    Args:
+        graphs: The graphs.
+        ids: Which graphs to take, in this order.
+        shape: Buckets, and room for nodes, edges and query pairs; what is not needed becomes padding.
+        encodings: Results of encodings, by name.
+        query: Pairs of nodes that a `PairHead` answers for.
+        order: Which graph is the i-th of all buckets, if the graphs do not fill them in their own order.
+    """
+    device = graphs.device
+    layout = Layout.of(shape.buckets, device) if order is None else Layout.sorted_by(shape.buckets, order, device)
+    sizes = counts_of(graphs.node_ptr, ids)
+    nodes, edges = _Ragged(graphs.node_ptr, ids, shape.nodes), _Ragged(graphs.edge_ptr, ids, shape.edges)
+    _check_fit(sizes, layout, nodes, edges, shape)
+    ends = graphs.edges.index_select(1, edges.row) if graphs.num_edges else graphs.edges.new_zeros((2, shape.edges))
+    # Padding edges point at many nodes: additions to a single one would wait for each other on a GPU.
+    anywhere = torch.arange(shape.edges, device=device) % max(shape.nodes, 1)
+    weight = torch.ones_like(edges.row, dtype=torch.float32) if graphs.weights is None else edges.take(graphs.weights)
+    return Batch(
+        sizes=sizes,
+        node_graph=nodes.graph,
+        node_mask=nodes.mask,
+        edge_index=torch.where(edges.mask, ends.long() + nodes.start[edges.graph], anywhere),
+        edge_mask=edges.mask,
+        edge_weight=weight.float() * edges.mask,
+        node_features={name: nodes.take(rows) for name, rows in graphs.node_features.items()},
+        edge_features={name: edges.take(rows) for name, rows in graphs.edge_features.items()},
+        graph_features={name: rows.index_select(0, ids) for name, rows in graphs.graph_features.items()},
+        encodings={name: _encoding(part, ids, nodes, layout, shape) for name, part in encodings.items()},
+        query=None if query is None else _query(query, ids, nodes, shape),
+        buckets=shape.buckets,
+        places=_places(layout, sizes, nodes),
+    )
+
+
+class _Ragged:
+    """The rows that the chosen graphs have in a packed tensor, in a fixed number of rows.
+
+    `row` says which rows of the packed tensor they are, `graph` to which of the chosen graphs they belong, `inside`
+    their number in it, `start` where each graph begins among them, and `mask` which of them are real.
+    """
+
+    def __init__(self, pointer: Int[Tensor, " starts"], ids: Int[Tensor, " chosen"], count: int):
+        counts = counts_of(pointer, ids)
+        end = counts.cumsum(0)
+        number = torch.arange(count, device=pointer.device)
+        self.start, self.total = end - counts, end[-1]
+        self.mask = number < self.total
+        self.graph = torch.searchsorted(end, number, right=True).clamp(max=ids.numel() - 1)
+        self.inside = number - self.start[self.graph]
+        self.row = torch.where(self.mask, pointer[ids][self.graph] + self.inside, 0)
+
+    def take(self, rows: Shaped[Tensor, "all ..."], empty: float = 0) -> Shaped[Tensor, "count ..."]:
+        """These rows of a packed tensor; `empty` where there are none."""
+        return take(rows, self.row, self.mask, empty)
+
+
+def _places(layout: Layout, sizes: Int[Tensor, " chosen"], nodes: _Ragged) -> Places:
+    count, graph = nodes.mask.numel(), layout.place_graph
+    held, last = layout.place_node < sizes[graph], layout.place_node == layout.width[graph] - 1
+    token = torch.where(held, nodes.start[graph] + layout.place_node, torch.where(last, count + graph, 0))
+    place = torch.where(nodes.mask, layout.first[nodes.graph] + nodes.inside, 0)
+    return Places(
+        token=token,
+        filled=held | last,
+        place=torch.cat([place, layout.first + layout.width - 1]),
+        real=torch.cat([nodes.mask, torch.ones_like(sizes, dtype=torch.bool)]),
+        layout=layout,
+    )
+
+
+def _query(query: QueryPairs, ids: Int[Tensor, " chosen"], nodes: _Ragged, shape: BatchShape) -> Query:
+    pairs = _Ragged(query.query_ptr, ids, shape.queries)
+    assert_async(
+        pairs.total <= shape.queries,
+        lambda: f"{int(pairs.total)} query pairs do not fit into {shape.queries}: give a larger shape",
+    )
+    anywhere = torch.arange(shape.queries, device=ids.device) % shape.nodes
+    ends = query.nodes.index_select(1, pairs.row) if query.labels.numel() else query.nodes.new_zeros((2, shape.queries))
+    source, target = torch.where(pairs.mask, ends.long() + nodes.start[pairs.graph], anywhere)
+    return Query(source, target, pairs.take(query.labels), pairs.mask)
+
+
+def _encoding(part: Any, ids: Int[Tensor, " chosen"], nodes: _Ragged, layout: Layout, shape: BatchShape) -> Any:
+    if isinstance(part, Eigenpairs):
+        vectors = torch.view_as_real(part.vectors) if part.vectors.is_complex() else part.vectors[..., None]
+        values, mask = part.values.index_select(0, ids), part.mask.index_select(0, ids)
+        return BatchedEigenpairs(values.float(), nodes.take(vectors).float(), mask)
+    axis, _ = part.axes.get("values", (None, 0))
+    if axis == "pair":
+        return _padded_pairs(part, ids, layout, shape)
+    if axis == "node" and len(part.axes) == 1:
+        return nodes.take(part.values)
+    raise TypeError(f"{type(part).__name__} cannot be batched: give eigenpairs, node or pair encodings")
+
+
+def _padded_pairs(
+    part: Any, ids: Int[Tensor, " chosen"], layout: Layout, shape: BatchShape
+) -> list[Shaped[Tensor, "_ n n ..."]]:
+    """One `[b, n, n, …]` tensor per bucket, zero beyond each graph's nodes."""
+    order = ids if layout.bucket_position is None else ids[layout.bucket_position.argsort()]
+    padded = []
+    for chosen, bucket in zip(order.split([bucket.graphs for bucket in shape.buckets]), shape.buckets, strict=True):
+        size, node = counts_of(part.node_ptr, chosen)[:, None], torch.arange(bucket.nodes, device=ids.device)
+        row = (part.pair_ptr[chosen][:, None] + node * size)[..., None] + node
+        held = node < size
+        mask = held[:, :, None] & held[:, None]
+        padded.append(take(part.values, torch.where(mask, row, 0), mask))
+    return padded
+
+
+def take(
+    rows: Shaped[Tensor, "all ..."], row: Int[Tensor, "*places"], mask: Bool[Tensor, "*places"], empty: float = 0
+) -> Shaped[Tensor, "..."]:
+    """`rows[row]` where the mask is true, else `empty`; there, `row` is any row."""
+    if not rows.shape[0]:
+        return rows.new_full((*row.shape, *rows.shape[1:]), empty)
+    whole = whole_rows(rows)
+    blank = rows.new_full(rows.shape[1:], empty).view(-1).view(whole.dtype).view(whole.shape[1:])
+    chosen = whole[row]
+    chosen = torch.where(mask.view(*mask.shape, *[1] * (chosen.ndim - mask.ndim)), chosen, blank)
+    return chosen if whole is rows else chosen.view(rows.dtype).view(*row.shape, *rows.shape[1:])
+
+
+def whole_rows(rows: Shaped[Tensor, "all ..."]) -> Shaped[Tensor, "all ..."]:
+    """Short rows as one number of the same bytes each, as eight halves are one complex number of double precision.
+
+    A GPU gathers numbers with one thread each, and rows with one block each; on the CPU, too, one number is faster.
+    """
+    length, start = rows.shape[1:].numel() * rows.itemsize, rows.storage_offset() * rows.itemsize
+    dtype = {4: torch.int32, 8: torch.int64, 16: torch.complex128}.get(length) if rows.ndim > 1 else None
+    if dtype is None or rows.requires_grad or not rows.is_contiguous() or start % length or rows.data_ptr() % length:
+        return rows
+    return rows.view(len(rows), -1).view(dtype).view(-1)
+
+
+def _check_fit(
+    sizes: Int[Tensor, " chosen"], layout: Layout, nodes: _Ragged, edges: _Ragged, shape: BatchShape
+) -> None:
+    if sizes.numel() != shape.graphs:
+        raise ValueError(
+            f"{sizes.numel()} graphs for a batch of {shape.graphs}: give as many graphs as its buckets hold"
+        )
+    fits = (sizes < layout.width).all() & (nodes.total <= shape.nodes) & (edges.total <= shape.edges)
+    assert_async(
+        fits,
+        lambda: (
+            f"{int(nodes.total)} nodes (at most {int(sizes.max())} per graph) and {int(edges.total)} edges do not fit "
+            f"into {shape}: give a larger shape"
+        ),
+    )
+
+
+def _by_kind(encodings: tuple[Packed, ...]) -> dict[str, Packed]:
+    parts: dict[str, Packed] = {}
+    for part in encodings:
+        if not isinstance(part, Packed):
+            raise TypeError(
+                f"{part!r} is not the result of an encoding: give encoding(graphs), not the encoding itself"
+            )
+        name = NAMES.get(type(part))
+        if name is None:
+            raise TypeError(f"{type(part).__name__} has no default name: give it by keyword, mt.batch(graphs, name=…)")
+        if name in parts:
+            raise ValueError(f"two encodings are named {name!r}: name them, mt.batch(graphs, first=…, second=…)")
+        parts[name] = part
+    return parts
+
+
+def _check_same_graphs(graphs: Digraphs, parts: Mapping[str, Packed]) -> None:
+    for name, part in parts.items():
+        if part.node_ptr is graphs.node_ptr:
+            continue
+        if len(part) != len(graphs) or not torch.equal(part.node_ptr.cpu(), graphs.node_ptr.cpu()):
+            raise ValueError(f"{name} belongs to other graphs ({part}, not {graphs}): encode these graphs")
+
+
+def _checked_ids(ids: Sequence[int] | Int[Tensor, " chosen"] | None, count: int) -> Int[Tensor, " chosen"]:
+    """The chosen graphs, on their own device, counted from 0."""
+    chosen = torch.arange(count) if ids is None else torch.as_tensor(ids)
+    if chosen.dtype == torch.bool or chosen.is_floating_point() or chosen.ndim != 1:
+        raise TypeError(
+            f"ids must be a list or 1-d tensor of integers, got {chosen.dtype} of shape {tuple(chosen.shape)}"
+        )
+    if not chosen.numel():
+        raise ValueError("ids is empty: a batch needs at least one graph")
+    wrong = chosen[(chosen < -count) | (chosen >= count)]
+    if wrong.numel():
+        raise IndexError(f"graph {int(wrong[0])} does not exist: ids go from 0 to {count - 1}, or from -{count} to -1")
+    return chosen.long() % count
+
+
+def _moved(item: Any, ids: Int[Tensor, " chosen"], device: torch.device) -> Any:
+    return item.select(ids.to(item.device)).to(device)

@@ -1,0 +1,63 @@
+"""Query node pairs and their targets."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float, Int, Int16, Shaped
+from torch import Tensor
+
+from magnetite.packed import Axis, Packed
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class QueryPairs(Packed):
+    """Some ordered pairs of nodes of each graph, with one integer label per pair.
+
+    Args:
+        node_ptr: Where the nodes of each graph begin.
+        query_ptr: Where the query pairs of each graph begin.
+        nodes: Source and target of each pair, numbered within their graph.
+        labels: What a model should predict for each pair.
+
+    >>> pointers = {"node_ptr": torch.tensor([0, 3]), "query_ptr": torch.tensor([0, 2])}
+    >>> nodes, labels = torch.tensor([[0, 0], [1, 2]]), torch.tensor([1, 2], dtype=torch.int16)
+    >>> QueryPairs(nodes=nodes, labels=labels, **pointers)
+    QueryPairs(1 graphs, 2 pairs)
+    """
+
+    query_ptr: Int[Tensor, " starts"]
+    nodes: Int[Tensor, "2 pairs"]
+    labels: Int16[Tensor, " pairs"]
+
+    pointers: ClassVar[tuple[str, ...]] = ("node_ptr", "query_ptr")
+    axes: ClassVar[dict[str, tuple[Axis, int]]] = {"nodes": ("query", 1), "labels": ("query", 0)}
+
+    def __repr__(self) -> str:
+        return f"QueryPairs({len(self)} graphs, {self.labels.numel()} pairs)"
+
+    @property
+    def counts(self) -> Int[Tensor, " graphs"]:
+        """Number of query pairs per graph."""
+        return self.query_ptr.diff()
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """The query pairs of a batch, graph by graph.
+
+    Args:
+        source: Packed node number of each pair's source.
+        target: Packed node number of each pair's target.
+        labels: What a model should predict for each pair.
+        mask: Which pairs are real; those of a batch of fixed shape end in padding.
+    """
+
+    source: Int[Tensor, " pairs"]
+    target: Int[Tensor, " pairs"]
+    labels: Int16[Tensor, " pairs"]
+    mask: Bool[Tensor, " pairs"]
+
+    def sum(self, values: Shaped[Tensor, " pairs"]) -> Float[Tensor, ""]:
+        """The sum of one value per pair over the real pairs."""
+        return torch.where(self.mask, values, 0).sum()

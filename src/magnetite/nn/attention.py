@@ -1,0 +1,140 @@
+"""Attention between the tokens of a graph, and the layer of a transformer."""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from magnetite.batching import Batch
+from magnetite.nn.encoders.base import Biases, Positions
+from magnetite.nn.layers import Norm, activation_named
+from magnetite.nn.module import Module
+
+TYPICAL_SIZE = 64
+"""Number of nodes for which length-scaled attention is not scaled."""
+
+States = Float[Tensor, "tokens d"]
+
+
+class Attention(Module):
+    """`softmax(s Q Kᵀ / √c + B) V` within each graph; query and key may come from other states than the value (SAT).
+
+    `s = 1`, or with `length_scaled` the graph's `log(n + 1) / log 64`, so that the largest weights do not fade among
+    more nodes than were trained on. Tokens are the nodes, and the graph tokens if there are any.
+
+    Args:
+        width: Size of a state.
+        heads: Number of attention heads.
+        length_scaled: Whether logits grow with the logarithm of the number of nodes.
+    """
+
+    def __init__(self, width: int, heads: int = 4, length_scaled: bool = False):
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width must be a multiple of heads, got width={width} and heads={heads}")
+        self.heads, self.length_scaled = heads, length_scaled
+        self.query_key = torch.nn.Linear(width, 2 * width)
+        self.value = torch.nn.Linear(width, width)
+        self.out = torch.nn.Linear(width, width)
+
+    def forward(self, states: States, structure: States, batch: Batch, biases: Biases) -> States:
+        """The mixed values; `structure` gives queries and keys, and `biases` are added to the logits."""
+        query_key = self.query_key(structure)
+        if self.length_scaled:
+            query, key = query_key.chunk(2, dim=-1)
+            query_key = torch.cat([query * _length_scale(batch, len(states)).to(query), key], dim=-1)
+        each = zip(batch.pad(query_key), batch.pad(self.value(states)), biases, strict=True)
+        mixed = [self._attend(*bucket) for bucket in each]
+        return self.out(batch.unpad(mixed, graph_tokens=len(states) > batch.num_nodes))
+
+    def _attend(
+        self, query_key: Float[Tensor, "b n 2*d"], value: Float[Tensor, "b n d"], bias: Tensor
+    ) -> Float[Tensor, "b n d"]:
+        query, key = query_key.unflatten(-1, (2, self.heads, -1)).transpose(1, 3).unbind(2)
+        value = value.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        heads = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=bias)
+        return heads.transpose(1, 2).flatten(2)
+
+
+class Block(Module):
+    """One layer: `h ← N(h + s·A(h))`, `h ← N(h + F(h))`; with pre-norm `h ← h + s·A(N h)`, `h ← h + F(N h)`.
+
+    Args:
+        width: Size of a state.
+        heads: Number of attention heads.
+        expansion: Hidden size of the feed-forward network, as a multiple of `width`.
+        dropout: Dropout on the output of attention and feed-forward network.
+        activation: gelu or relu.
+        norm: post or pre.
+        local: A network such as `GNN(width)` that gives queries and keys the states of a neighbourhood (SAT).
+        degree_scaled: Whether `s = 1/√(degree + 1)` instead of 1.
+        length_scaled: Whether attention logits grow with the logarithm of the number of nodes.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int = 4,
+        expansion: int = 4,
+        dropout: float = 0.185,
+        activation: str = "gelu",
+        norm: str = "post",
+        local: Module | None = None,
+        degree_scaled: bool = False,
+        length_scaled: bool = False,
+    ):
+        super().__init__()
+        if norm not in ("post", "pre"):
+            raise ValueError(f"norm must be 'post' or 'pre', got {norm!r}")
+        self.post, self.local, self.degree_scaled = norm == "post", local, degree_scaled
+        self.attention = Attention(width, heads, length_scaled)
+        self.feed_forward = torch.nn.Sequential(
+            torch.nn.Linear(width, expansion * width),
+            activation_named(activation),
+            torch.nn.Linear(expansion * width, width),
+        )
+        self.norms = torch.nn.ModuleList([Norm(width), Norm(width)])
+        self.dropout = torch.nn.Dropout(dropout)
+
+    def forward(self, states: States, batch: Batch, biases: Biases) -> States:
+        """The states of all tokens after one layer."""
+        first, second = self.norms
+        if self.post:
+            states = first(states + self._attend(states, batch, biases))
+            return second(states + self.dropout(self.feed_forward(states)))
+        states = states + self._attend(first(states), batch, biases)
+        return states + self.dropout(self.feed_forward(second(states)))
+
+    def _attend(self, states: States, batch: Batch, biases: Biases) -> States:
+        structure = states if self.local is None else self.local(states, batch)
+        mixed = self.dropout(self.attention(states, structure, batch, biases))
+        if not self.degree_scaled:
+            return mixed
+        degrees = torch.nn.functional.pad(batch.degrees(), (0, len(states) - batch.num_nodes))
+        return mixed * (degrees + 1).rsqrt().to(mixed)[:, None]
+
+
+def attention_biases(
+    batch: Batch, positions: Positions, layers: int, dtype: torch.dtype, graph_tokens: bool
+) -> list[Biases]:
+    """For each layer, what is added to the logits, −∞ for padding: `[b, h, n, n]` per bucket, `h = 1` without bias."""
+    masks = batch.filled(graph_tokens)
+    made = []
+    for layer in range(max(1, len(positions.biases))):
+        given = positions.bias(layer) or [None] * len(masks)
+        made.append([_masked(bias, mask, dtype) for bias, mask in zip(given, masks, strict=True)])
+    return made * (layers // len(made))  # one serves all layers
+
+
+def _masked(bias: Float[Tensor, "b h n n"] | None, keys: Tensor, dtype: torch.dtype) -> Float[Tensor, "b h n n"]:
+    if bias is None:  # stored once for all layers: attention kernels want it whole
+        count, size = keys.shape
+        bias = torch.zeros(count, 1, size, size, dtype=dtype, device=keys.device)
+    return bias.masked_fill(~keys[:, None, None, :], -torch.inf).to(dtype)
+
+
+def _length_scale(batch: Batch, tokens: int) -> Float[Tensor, "tokens 1"]:
+    scale = torch.log(batch.sizes + 1.0) / math.log(TYPICAL_SIZE)
+    each = batch.per_node(scale)
+    return (each if tokens == batch.num_nodes else torch.cat([each, scale]))[:, None]

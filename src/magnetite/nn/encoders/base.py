@@ -1,0 +1,123 @@
+"""Positions: what an encoder gives to a model, and how several encoders are combined."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from magnetite.batching import Batch
+from magnetite.nn.module import Module
+
+Biases = list[Float[Tensor, "_ h n n"]]
+"""What is added to the logits of attention, query × key: one tensor per bucket."""
+
+
+@dataclass(frozen=True, eq=False)
+class Positions:
+    """Up to three forms of positional information: added to nodes, added to attention, or given to a `PairHead`.
+
+    Args:
+        nodes: One vector per node.
+        biases: Attention biases per layer and bucket; a single entry serves all layers.
+        pairs: Features of node pairs, one `[b, n, n, c]` tensor per bucket.
+    """
+
+    nodes: Float[Tensor, "nodes d"] | None = None
+    biases: tuple[Biases, ...] = ()
+    pairs: list[Float[Tensor, "_ n n c"]] | None = None
+
+    def bias(self, layer: int) -> Biases | None:
+        """The biases of one layer."""
+        return self.biases[min(layer, len(self.biases) - 1)] if self.biases else None
+
+
+class PositionEncoder(Module):
+    """Base of the encoders, which turn an encoding of the batch into `Positions`.
+
+    `of` is the name of the encoding in the batch. `encoding` computes it from graphs, for models that are given graphs.
+    """
+
+    reads: ClassVar[tuple[type, ...]] = ()
+    """Encodings that this encoder can read; empty if it needs none."""
+
+    of: str
+    encoding: Any
+
+    @classmethod
+    def build(cls, encoding: Any, width: int, heads: int, layers: int, **options: Any) -> Self:  # noqa: ARG003
+        """The encoder of `encoding` for a model of this width, with so many attention heads and layers.
+
+        Args:
+            encoding: The encoding to read; None for encoders that need none.
+            width: Size of a node's vector.
+            heads: Number of attention heads.
+            layers: Number of attention layers.
+            options: Further arguments of the constructor.
+        """
+        return cls(width=width, encoding=encoding, **options)
+
+    @property
+    def pair_channels(self) -> int:
+        """Number of features per node pair for a `PairHead`."""
+        return 0
+
+    def forward(self, batch: Batch) -> Positions:
+        """The positions of the nodes of a batch."""
+        raise NotImplementedError
+
+    def encodings(self) -> dict[str, Any]:
+        """The encodings to compute from graphs, by their name in the batch."""
+        return {self.of: self.encoding}
+
+
+class Combined(PositionEncoder):
+    """Several encoders at once: node vectors and biases are added, pair features are concatenated.
+
+    Args:
+        parts: The encoders.
+
+    >>> from magnetite.nn import DepthEncoder, SinusoidalEncoder
+    >>> Combined([DepthEncoder(width=8), SinusoidalEncoder(width=8)]).encodings()
+    {'depth': Depth(cap=20)}
+    """
+
+    def __init__(self, parts: Sequence[PositionEncoder]):
+        super().__init__()
+        self.parts = torch.nn.ModuleList(parts)
+        names = [name for part in parts for name in part.encodings()]
+        repeated = sorted({name for name in names if names.count(name) > 1 and not self._agree(name)})
+        if repeated:
+            raise ValueError(f"several encoders read different encodings as {repeated[0]!r}: give each its own of=…")
+
+    @property
+    def pair_channels(self) -> int:
+        """Those of all parts."""
+        return sum(part.pair_channels for part in self.parts)  # type: ignore[misc]
+
+    def encodings(self) -> dict[str, Any]:
+        """Those of all parts."""
+        return {name: encoding for part in self.parts for name, encoding in part.encodings().items()}  # type: ignore[operator]
+
+    def forward(self, batch: Batch) -> Positions:
+        """The positions of all parts together."""
+        found: list[Positions] = [part(batch) for part in self.parts]
+        nodes = [each.nodes for each in found if each.nodes is not None]
+        pairs = [each.pairs for each in found if each.pairs is not None]
+        layers = range(max(len(each.biases) for each in found))
+        return Positions(
+            nodes=sum(nodes[1:], nodes[0]) if nodes else None,
+            biases=tuple(_added([each.bias(layer) for each in found]) for layer in layers),
+            pairs=[torch.cat(bucket, dim=-1) for bucket in zip(*pairs, strict=True)] if pairs else None,
+        )
+
+    def _agree(self, name: str) -> bool:
+        read = [part.encodings()[name] for part in self.parts if name in part.encodings()]  # type: ignore[operator]
+        return all(encoding == read[0] for encoding in read)
+
+
+def _added(found: list[Biases | None]) -> Biases:
+    given = [biases for biases in found if biases is not None]
+    return [sum(bucket[1:], bucket[0]) for bucket in zip(*given, strict=True)]

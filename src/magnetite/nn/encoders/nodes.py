@@ -1,0 +1,119 @@
+"""Encoders of encodings with one row per node: singular vectors, sinusoids and depths."""
+
+from typing import Any, ClassVar, Self
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from magnetite.batching import Batch
+from magnetite.encodings import SVD, Depth, Sinusoidal
+from magnetite.nn.encoders.base import PositionEncoder, Positions
+
+
+class SVDEncoder(PositionEncoder):
+    """`W [U√S ‖ V√S]_v + b`; in training, singular pairs get random signs, the same for `u_j` and `v_j`.
+
+    Args:
+        rank: Number of singular pairs.
+        width: Size of a node's vector.
+        of: Name of the singular vectors in the batch.
+
+    >>> import magnetite as mt
+    >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
+    >>> SVDEncoder(rank=4, width=32)(mt.batch(graphs, svd=mt.SVD(rank=4)(graphs))).nodes.shape
+    torch.Size([3, 32])
+    """
+
+    reads: ClassVar[tuple[type, ...]] = (SVD,)
+
+    def __init__(self, rank: int, width: int, of: str = "svd"):
+        super().__init__()
+        self.of, self.encoding = of, SVD(rank=rank)
+        self.linear = torch.nn.Linear(2 * rank, width)
+
+    @classmethod
+    def build(cls, encoding: SVD, width: int, heads: int, layers: int, **options: Any) -> Self:  # noqa: ARG003
+        """As many singular pairs as the encoding has."""
+        return cls(encoding.rank, width, **options)
+
+    def forward(self, batch: Batch) -> Positions:
+        """The singular vectors, transformed."""
+        values = node_values(batch, self, self.linear.in_features)
+        if self.training:
+            sign = torch.randint(2, (len(batch), 1, self.encoding.rank), device=batch.device) * 2 - 1
+            values = (values.unflatten(-1, (2, -1)) * batch.per_node(sign)).flatten(-2)
+        return Positions(nodes=self.linear(values))
+
+
+class SinusoidalEncoder(PositionEncoder):
+    """Cosines and sines of the node's number within its graph; batches need no encoding for it.
+
+    Args:
+        width: Size of a node's vector.
+
+    >>> import magnetite as mt
+    >>> SinusoidalEncoder(width=32)(mt.batch(mt.Digraphs.from_edges([[0, 1], [1, 2]]))).nodes.shape
+    torch.Size([3, 32])
+    """
+
+    reads: ClassVar[tuple[type, ...]] = (Sinusoidal,)
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.encoding = Sinusoidal(width=width)
+
+    @classmethod
+    def build(cls, encoding: Sinusoidal | None, width: int, heads: int, layers: int, **options: Any) -> Self:  # noqa: ARG003
+        """Sinusoids of the model's width."""
+        return cls(width, **options)
+
+    def encodings(self) -> dict[str, Any]:
+        """None: it needs no graph."""
+        return {}
+
+    def forward(self, batch: Batch) -> Positions:
+        """The sinusoids."""
+        return Positions(nodes=self.encoding.of_numbers(batch.node_numbers()))
+
+
+class DepthEncoder(PositionEncoder):
+    """One learned vector per depth below the root, up to a cap.
+
+    Args:
+        width: Size of a node's vector.
+        cap: The largest depth; deeper nodes share its vector.
+        of: Name of the depths in the batch.
+
+    >>> import magnetite as mt
+    >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
+    >>> DepthEncoder(width=32)(mt.batch(graphs, depth=mt.Depth()(graphs))).nodes.shape
+    torch.Size([3, 32])
+    """
+
+    reads: ClassVar[tuple[type, ...]] = (Depth,)
+
+    def __init__(self, width: int, cap: int = 20, of: str = "depth"):
+        super().__init__()
+        self.of, self.encoding = of, Depth(cap=cap)
+        self.table = torch.nn.Embedding(cap + 1, width)
+
+    @classmethod
+    def build(cls, encoding: Depth, width: int, heads: int, layers: int, **options: Any) -> Self:  # noqa: ARG003
+        """One vector per depth that the encoding has."""
+        return cls(width, encoding.cap, **options)
+
+    def forward(self, batch: Batch) -> Positions:
+        """The vectors of the nodes' depths."""
+        return Positions(nodes=self.table(batch.encoding(self.of).clamp(0, self.encoding.cap)))
+
+
+def node_values(batch: Batch, encoder: PositionEncoder, channels: int) -> Float[Tensor, "nodes channels"]:
+    """The node encoding of the batch that the encoder reads, if it has the right number of columns."""
+    values = batch.encoding(encoder.of)
+    if values.shape[1:] != (channels,):
+        raise ValueError(
+            f"encoding {encoder.of!r} of the batch has shape {tuple(values.shape)}, expected {channels} columns per "
+            f"node: encode with {encoder.encoding}"
+        )
+    return values.float()

@@ -1,0 +1,78 @@
+"""Layers from features of node pairs to what a transformer takes: one vector per node, or attention biases."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from magnetite.batching import Batch
+from magnetite.kernels.cuda import pair_sum as cuda
+from magnetite.nn.layers import activation_named
+
+Pairs = list[Float[Tensor, "_ n n c"]]
+"""Features of node pairs: one tensor per bucket."""
+
+
+class PairSum(torch.nn.Module):
+    """`ζ(v) = f₁(Σ_u f₂(p(u, v)))`.
+
+    `f₂` is one linear layer with an activation: a second linear layer per pair could as well be the first of `f₁`. So
+    the `n²` pairs never have more than `hidden` channels, and on a GPU a kernel sums them without storing them.
+
+    Args:
+        channels: Features per pair.
+        hidden: Output channels of `f₂`.
+        width: Size of a node's vector.
+        activation: gelu or relu.
+    """
+
+    def __init__(self, channels: int, hidden: int, width: int, activation: str):
+        super().__init__()
+        self.pair = torch.nn.Linear(channels, hidden)
+        self.activation = activation_named(activation)
+        self.node = torch.nn.Sequential(
+            torch.nn.Linear(hidden, width), activation_named(activation), torch.nn.Linear(width, width)
+        )
+
+    def forward(self, pairs: Pairs, batch: Batch) -> Float[Tensor, "nodes d"]:
+        """One vector per node, from its pairs with all nodes of its graph."""
+        masks = batch.filled()
+        sums = [self.sum_starts(part, mask) for part, mask in zip(pairs, masks, strict=True)]
+        return self.node(batch.unpad(sums))
+
+    def sum_starts(self, pairs: Float[Tensor, "b n n c"], mask: Tensor) -> Float[Tensor, "b n hidden"]:
+        """`Σ_u f₂(p(u, v))` of one bucket in single precision, zero where there is no node."""
+        if isinstance(self.activation, torch.nn.GELU) and cuda.suits(pairs, self.pair.weight):
+            return cuda.fused(pairs, mask.sum(1), self.pair.weight, self.pair.bias)
+        return self.plain_sum_starts(pairs, mask)
+
+    def plain_sum_starts(self, pairs: Float[Tensor, "b n n c"], mask: Tensor) -> Float[Tensor, "b n hidden"]:
+        """The same in plain tensor operations."""
+        hidden = self.activation(_linear(self.pair, pairs)).float()
+        return (hidden * mask[:, :, None, None]).sum(1) * mask[..., None]
+
+
+class PairBias(torch.nn.Module):
+    """`B[u, v] = w · p(u, v)` with one `w` per layer and head; a constant would not change the softmax.
+
+    Args:
+        channels: Features per pair.
+        heads: Number of attention heads.
+        layers: Number of attention layers.
+    """
+
+    def __init__(self, channels: int, heads: int, layers: int):
+        super().__init__()
+        self.shape = layers, heads
+        self.linear = torch.nn.Linear(channels, layers * heads, bias=False)
+
+    def forward(self, pairs: Pairs) -> tuple[list[Float[Tensor, "_ h n n"]], ...]:
+        """The biases of each layer, one tensor per bucket."""
+        # Contiguous, since attention kernels read rows of keys.
+        each = [_linear(self.linear, part).permute(0, 3, 1, 2).contiguous() for part in pairs]
+        layers = [biases.unflatten(1, self.shape).unbind(1) for biases in each]
+        return tuple(list(buckets) for buckets in zip(*layers, strict=True))
+
+
+def _linear(layer: torch.nn.Linear, pairs: Float[Tensor, "b n n c"]) -> Float[Tensor, "b n n d"]:
+    """The layer of pairs that may be stored in half precision; autocast converts them itself."""
+    return layer(pairs if torch.is_autocast_enabled(pairs.device.type) else pairs.to(layer.weight.dtype))

@@ -1,0 +1,137 @@
+"""Encoders of directional random walks: node vectors, attention biases, or features for a `PairHead`."""
+
+from typing import Any, ClassVar, Self
+
+import torch
+
+from magnetite.batching import Batch
+from magnetite.encodings import RandomWalk
+from magnetite.linalg.walks import step_means, walk_features
+from magnetite.nn.encoders.base import PositionEncoder, Positions
+from magnetite.nn.encoders.pairs import PairBias, Pairs, PairSum
+from magnetite.nn.layers import full_precision
+
+
+class WalkEncoder(PositionEncoder):
+    """`ζ(v) = f₁(Σ_u f₂(p(u, v)))` of the features `p` of walks that start at `u` and land at `v`.
+
+    Args:
+        width: Size of a node's vector.
+        encoding: What computes the walks; `RandomWalk()` by default.
+        hidden: Output channels of `f₂`.
+        of: Name of the walks in the batch.
+        activation: gelu or relu.
+
+    >>> import magnetite as mt
+    >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
+    >>> WalkEncoder(width=32)(mt.batch(graphs, mt.RandomWalk()(graphs))).nodes.shape
+    torch.Size([3, 32])
+    """
+
+    reads: ClassVar[tuple[type, ...]] = (RandomWalk,)
+
+    def __init__(
+        self,
+        width: int,
+        encoding: RandomWalk | None = None,
+        hidden: int = 64,
+        of: str = "pairs",
+        activation: str = "gelu",
+    ):
+        super().__init__()
+        self.of, self.encoding = of, encoding if encoding is not None else RandomWalk()
+        self.sum = PairSum(self.encoding.width, hidden, width, activation)
+
+    def forward(self, batch: Batch) -> Positions:
+        """One vector per node, from the walks that land there."""
+        return Positions(nodes=self.sum(walk_pairs(batch, self.of, self.encoding), batch))
+
+
+class RelativeWalkEncoder(PositionEncoder):
+    """`B[u, v] = w · p(u, v)` is added to the logits of attention, with one `w` per layer and head.
+
+    Nodes without features need an encoder of nodes as well: attention over equal nodes changes none of them.
+
+    Args:
+        heads: Number of attention heads.
+        layers: Number of attention layers.
+        encoding: What computes the walks; `RandomWalk()` by default.
+        of: Name of the walks in the batch.
+
+    >>> import magnetite as mt
+    >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
+    >>> positions = RelativeWalkEncoder(heads=4, layers=2)(mt.batch(graphs, mt.RandomWalk()(graphs)))
+    >>> len(positions.biases), positions.biases[0][0].shape
+    (2, torch.Size([1, 4, 8, 8]))
+    """
+
+    reads: ClassVar[tuple[type, ...]] = (RandomWalk,)
+
+    def __init__(self, heads: int, layers: int, encoding: RandomWalk | None = None, of: str = "pairs"):
+        super().__init__()
+        self.of, self.encoding = of, encoding if encoding is not None else RandomWalk()
+        self.bias = PairBias(self.encoding.width, heads, layers)
+
+    @classmethod
+    def build(cls, encoding: RandomWalk, width: int, heads: int, layers: int, **options: Any) -> Self:  # noqa: ARG003
+        """Biases for all heads and layers."""
+        return cls(heads, layers, encoding, **options)
+
+    def forward(self, batch: Batch) -> Positions:
+        """The biases of all layers, query × key."""
+        return Positions(biases=self.bias(walk_pairs(batch, self.of, self.encoding)))
+
+
+class PairWalkEncoder(PositionEncoder):
+    """`[R^k, …, R, T, …, T^k]` of each node pair as features for a `PairHead`, computed from the edges of the batch.
+
+    `T` walks along the edges, `R` against them, as in `RandomWalk`. The first `k` with `T^k[u, v] > 0` is the distance
+    from `u` to another `v`, but probabilities of long walks are tiny, down to the `10^-38` that single precision holds:
+    with `root` the features are `p_k^{1/k}`, the geometric mean of the steps. Computed ahead of training, `2 · steps`
+    features of every pair would fill a GPU long before the graphs do.
+
+    Args:
+        steps: Length of the longest walk, `k`.
+        root: Whether to take `p_k^{1/k}` instead of `p_k`.
+
+    >>> import magnetite as mt
+    >>> graphs = mt.Digraphs.from_edges([[0, 0, 1, 2], [1, 2, 3, 3]])
+    >>> PairWalkEncoder(steps=2)(mt.batch(graphs)).pairs[0][0, 0, :4].round(decimals=3).tolist()
+    [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.5, 0.0], [0.0, 0.0, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0]]
+    """
+
+    def __init__(self, steps: int = 16, root: bool = True):
+        super().__init__()
+        self.encoding, self.root = RandomWalk(steps, restart=None), root  # which checks the steps
+
+    @classmethod
+    def build(cls, encoding: None, width: int, heads: int, layers: int, **options: Any) -> Self:  # noqa: ARG003
+        """The same for all models."""
+        return cls(**options)
+
+    @property
+    def pair_channels(self) -> int:
+        """Features per pair."""
+        return self.encoding.width
+
+    def encodings(self) -> dict[str, Any]:
+        """None: the edges of the batch are enough."""
+        return {}
+
+    def forward(self, batch: Batch) -> Positions:
+        """The walks between all nodes of each graph."""
+        with full_precision(batch.device):
+            pairs = [walk_features(part, self.encoding.steps, restart=None) for part in batch.adjacency()]
+        return Positions(pairs=[step_means(part, self.encoding.steps) for part in pairs] if self.root else pairs)
+
+
+def walk_pairs(batch: Batch, name: str, encoding: RandomWalk) -> Pairs:
+    """The walks of the batch under this name, in half or single precision, if they are what the encoding computes."""
+    pairs = batch.encoding(name)
+    if not isinstance(pairs, list) or pairs[0].ndim != 4 or pairs[0].shape[-1] != encoding.width:
+        found = f"{pairs[0].shape[-1]} features per pair" if isinstance(pairs, list) else type(pairs).__name__
+        raise ValueError(
+            f"encoding {name!r} of the batch has {found}, expected {encoding.width} features per pair: encode with "
+            f"{encoding}"
+        )
+    return [part if part.dtype == torch.float16 else part.float() for part in pairs]

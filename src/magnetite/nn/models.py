@@ -1,0 +1,226 @@
+"""Models: embedding + positions → body → head; they take batches, graphs or PyG batches, and are saved as a folder."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from magnetite.batching import Batch, batch
+from magnetite.graphs import Digraphs
+from magnetite.nn import checkpoint
+from magnetite.nn.attention import Biases, Block, attention_biases
+from magnetite.nn.embeddings import Embedding, SameNodes, embedding_of
+from magnetite.nn.encoders.base import Combined, PositionEncoder, Positions
+from magnetite.nn.gnn import GCN, GNN
+from magnetite.nn.heads import Head
+from magnetite.nn.layers import Norm
+from magnetite.nn.module import Module, remade, unused
+
+States = Float[Tensor, "nodes d"]
+
+
+class GraphModel(Module):
+    """Base of the models: states are packed, `[nodes, width]`, from the embedding to the head.
+
+    Args:
+        width: Size of a node's state.
+        head: What the model predicts.
+        position: Encoder of positions, or a list of them.
+        embedding: Embedding of the node features, or a list of them; by default all nodes are equal.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        head: Head,
+        position: PositionEncoder | Sequence[PositionEncoder] | None = None,
+        embedding: Embedding | Sequence[Embedding] | None = None,
+    ):
+        super().__init__()
+        for part in position if isinstance(position, Sequence) else [position]:
+            if part is not None and not isinstance(part, PositionEncoder):
+                raise TypeError(f"position must be an encoder such as MagLapNet(k=8, width={width}), got {part!r}")
+        self.width = width
+        self.position = Combined(position) if isinstance(position, Sequence) else position
+        self.embedding = embedding_of(SameNodes() if embedding is None else embedding, width)
+        self.head = unused(head)
+        self.head.setup(width)
+
+    def forward(self, graphs: Any) -> Tensor:
+        """The head's answer for a `Batch`, `Digraphs`, or PyG's `Data` or `Batch`; graphs are encoded first."""
+        batch = graphs if isinstance(graphs, Batch) else self.prepare(graphs)
+        states, positions = self.embed(batch)
+        return self.head(self.body(states, batch, positions), batch, positions)
+
+    def embed(self, batch: Batch) -> tuple[States, Positions]:
+        """The nodes with their positions, and what the positions have for attention and head."""
+        positions = Positions() if self.position is None else self.position(batch)
+        states = self.embedding(batch)
+        if positions.nodes is None:
+            return states, positions
+        if positions.nodes.shape[-1] != self.width:
+            raise ValueError(
+                f"the position encoder has width {positions.nodes.shape[-1]}, the model {self.width}: give both the "
+                "same width"
+            )
+        return states + positions.nodes, positions
+
+    def body(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "tokens d"]:
+        """What the model does between embedding and head."""
+        raise NotImplementedError
+
+    def prepare(self, graphs: Any) -> Batch:
+        """Encode and batch graphs (`Digraphs`, or PyG's `Data` or `Batch`) on the device of the parameters."""
+        device = next(self.parameters()).device
+        if not isinstance(graphs, Digraphs) and not hasattr(graphs, "edge_index") and not isinstance(graphs, list):
+            raise TypeError(
+                f"expected magnetite.batch(graphs, …), Digraphs, or PyG's Data or Batch, got {type(graphs)}"
+            )
+        graphs = (graphs if isinstance(graphs, Digraphs) else Digraphs.from_pyg(graphs)).to(device)
+        encodings = {} if self.position is None else self.position.encodings()
+        return batch(graphs, **{name: encoding(graphs) for name, encoding in encodings.items()})
+
+    def save(self, folder: str | Path) -> None:
+        """Write `model.json` and `model.safetensors` into a folder."""
+        checkpoint.save(self, folder)
+
+    @property
+    def parameter_count(self) -> int:
+        """Number of trainable parameters."""
+        return sum(parameter.numel() for parameter in self.parameters() if parameter.requires_grad)
+
+    def _without_attention(self) -> None:
+        """Refuse a head that reads a graph token, which only attention fills."""
+        if self.head.needs_graph_token:
+            raise ValueError("readout='cls' needs attention: give the head readout='mean' or 'sum'")
+
+
+class DigraphTransformer(GraphModel):
+    """Embedding + positions → layers of full attention between the nodes of each graph → head.
+
+    Args:
+        width: Size of a node's state.
+        layers: Number of layers.
+        head: What the model predicts.
+        position: Encoder of positions, or a list of them.
+        embedding: Embedding of the node features, or a list of them; by default all nodes are equal.
+        heads: Number of attention heads.
+        expansion: Hidden size of the feed-forward networks, as a multiple of `width`.
+        dropout: Dropout on the output of attention and feed-forward networks.
+        activation: gelu or relu.
+        norm: post or pre.
+        local: A network such as `GNN(width)` for queries and keys, which makes it a Structure-Aware Transformer; each
+            layer gets its own copy.
+        degree_scaled: Whether the output of attention is scaled by `1/√(degree + 1)`, as in SAT.
+        length_scaled: Whether attention logits grow with the logarithm of the number of nodes.
+
+    >>> import magnetite as mt
+    >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
+    >>> position = mt.nn.MagLapNet(k=4, width=32)
+    >>> model = mt.nn.DigraphTransformer(width=32, layers=1, position=position, head=mt.nn.GraphHead(2))
+    >>> model(mt.batch(graphs, mt.MagneticLaplacian(k=4)(graphs))).shape
+    torch.Size([1, 2])
+    """
+
+    def __init__(
+        self,
+        width: int,
+        layers: int,
+        head: Head,
+        position: PositionEncoder | Sequence[PositionEncoder] | None = None,
+        embedding: Embedding | Sequence[Embedding] | None = None,
+        heads: int = 4,
+        expansion: int = 4,
+        dropout: float = 0.185,
+        activation: str = "gelu",
+        norm: str = "post",
+        local: Module | None = None,
+        degree_scaled: bool = False,
+        length_scaled: bool = False,
+    ):
+        super().__init__(width, head, position, embedding)
+        options = {"dropout": dropout, "activation": activation, "norm": norm}
+        options |= {"degree_scaled": degree_scaled, "length_scaled": length_scaled}
+        self.heads = heads
+        self.blocks = torch.nn.ModuleList(
+            Block(width, heads, expansion, local=remade(local), **options) for _ in range(layers)
+        )
+        self.cls = torch.nn.Parameter(torch.randn(width) * 0.02) if head.needs_graph_token else None
+        self.final = Norm(width) if norm == "pre" else torch.nn.Identity()
+
+    def body(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "tokens d"]:
+        """All layers; where the head reads graph tokens, they follow the nodes."""
+        states, biases = self.tokens(states, batch, positions)
+        for block, bias in zip(self.blocks, biases, strict=True):
+            states = block(states, batch, bias)
+        return self.final(states)
+
+    def tokens(
+        self, states: States, batch: Batch, positions: Positions
+    ) -> tuple[Float[Tensor, "tokens d"], list[Biases]]:
+        """Nodes and graph tokens, and the attention biases of each layer."""
+        kind = states.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else states.dtype
+        self._check_biases(positions)
+        biases = attention_biases(batch, positions, len(self.blocks), dtype, graph_tokens=self.cls is not None)
+        if self.cls is None:
+            return states, biases
+        return torch.cat([states, self.cls.to(states).expand(len(batch), -1)]), biases
+
+    def _check_biases(self, positions: Positions) -> None:
+        if not positions.biases:
+            return
+        layers, heads = len(positions.biases), positions.biases[0][0].shape[1]
+        if layers not in (1, len(self.blocks)) or heads != self.heads:
+            raise ValueError(
+                f"the position encoder biases {layers} layers of {heads} heads, the model has {len(self.blocks)} of "
+                f"{self.heads}: give both the same layers and heads"
+            )
+
+
+class DigraphGNN(GraphModel):
+    """Embedding + positions → message passing → head.
+
+    Args:
+        width: Size of a node's state.
+        head: What the model predicts; it must not read a graph token.
+        local: The network; `GNN(width)` by default.
+        position: Encoder of positions, or a list of them.
+        embedding: Embedding of the node features, or a list of them; by default all nodes are equal.
+
+    >>> import magnetite as mt
+    >>> model = mt.nn.DigraphGNN(width=32, head=mt.nn.GraphHead(2, readout="mean"))
+    >>> model(mt.Digraphs.from_edges([[0, 1], [1, 2]])).shape
+    torch.Size([1, 2])
+    """
+
+    def __init__(
+        self,
+        width: int,
+        head: Head,
+        local: GNN | GCN | None = None,
+        position: PositionEncoder | Sequence[PositionEncoder] | None = None,
+        embedding: Embedding | Sequence[Embedding] | None = None,
+    ):
+        super().__init__(width, head, position, embedding)
+        self._without_attention()
+        self.local = local if local is not None else GNN(width)
+
+    def body(self, states: States, batch: Batch, positions: Positions) -> States:
+        """The network."""
+        no_biases(positions)
+        return self.local(states, batch)
+
+
+def no_biases(positions: Positions) -> None:
+    """Refuse attention biases in a model without attention."""
+    if positions.biases:
+        raise ValueError("the position encoder gives attention biases, but this model has no attention: use another")
+
+
+def load(folder: str | Path, device: torch.device | str = "cpu") -> GraphModel:
+    """The model that `GraphModel.save` wrote, in evaluation mode."""
+    return checkpoint.load(folder, device).eval()
