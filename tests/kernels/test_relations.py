@@ -11,7 +11,7 @@ from torch import Tensor
 from magnetite.kernels.cuda import relation as module
 from magnetite.nn import relation_loop, relation_steps
 from magnetite.nn.relation_loop import Run
-from tests.nn.emulation import emulated
+from tests.kernels.emulation import emulated
 
 COUNTS = [3, 3, 2, 2, 1]
 LIVE = [True] * 9 + [False, True]
