@@ -36,31 +36,8 @@ def test_attributes_are_forgotten_in_training_only():
     torch.testing.assert_close(embedding.eval()(batch)[0, 0], embedding.tables["kind"].weight[2])
 
 
-def test_wires_are_moved_together_in_training_only():
-    torch.manual_seed(0)
-    embedding = made(nn.WireNodes(16, places=12))
-    wires = torch.tensor([[0, 3], [1, 3], [0, 2]])
-    steps = embedding._steps(wires.expand(200, 3, 2), 12)
-    assert steps.unique().tolist() == list(range(9))  # the last of four wires stays among the twelve
-    moved = embedding.train()(batch_of(wires=wires))[0, :3]
-    plain = made(nn.WireNodes(16)).eval()
-    plain.load_state_dict(embedding.state_dict())
-    where = [torch.allclose(moved, plain(batch_of(wires=wires + step))[0, :3], atol=1e-6) for step in range(9)]
-    assert sum(where) == 1
-    torch.testing.assert_close(embedding.eval()(batch_of(wires=wires)), plain(batch_of(wires=wires)))
-
-
 def test_features_that_are_missing_are_named():
     with pytest.raises(ValueError, match="no node feature 'x' \\(they have kind\\)"):
         made(nn.LinearNodes("x", 3))(batch_of(kind=torch.ones(3)))
 
 
-def test_wires_near_a_border_are_marked_whatever_the_length():
-    embedding = made(nn.WireNodes(16, borders=2))
-    near = embedding._near(torch.tensor([[[0, 5], [1, 4], [2, 3]]]))[0]
-    first, second = [1.0, 0.0], [0.0, 1.0]
-    far = [0.0, 0.0]
-    assert near[0].tolist() == [first + far, far + first]
-    assert near[1].tolist() == [second + far, far + second]
-    assert near[2].tolist() == [far + far] * 2
-    assert embedding(batch_of(wires=torch.tensor([[0, 5], [1, 4], [0, 1]]))).isfinite().all()

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 import magnetite as mt
-from magnetite.batching import Shape
-from magnetite.tasks import Playground, Sorting, draw
+from magnetite.batching import BatchShape, gather
+from magnetite.batching.buckets import split_sizes
+from magnetite.tasks import Distances, Sorting
 from magnetite.tasks.metrics import f1
 
 
@@ -29,7 +30,7 @@ def naive(labels: list[int], scores: list[float]) -> dict[str, float]:
 @pytest.fixture(scope="module")
 def networks() -> tuple[Sorting, mt.Digraphs, torch.Tensor]:
     task = Sorting(test=100)
-    graphs = draw(task, "test").graphs
+    graphs = task.examples("test").graphs
     outputs = torch.randn(len(graphs), 2, generator=torch.Generator().manual_seed(0)) * 3
     return task, graphs, outputs
 
@@ -37,12 +38,9 @@ def networks() -> tuple[Sorting, mt.Digraphs, torch.Tensor]:
 def test_sorting_in_total_and_by_length(networks):
     task, graphs, outputs = networks
     metric = task.metric()
-    for start in range(0, len(graphs), 64):  # with empty graphs at the end of the last batch
+    for start in range(0, len(graphs), 64):
         ids = torch.arange(start, min(start + 64, len(graphs)))
-        batch = mt.pad(graphs, ids=ids, shape=Shape(64, *(Shape.of(graphs).nodes, Shape.of(graphs).edges)))
-        filled = torch.full((64, 2), 5.0)
-        filled[: len(ids)] = outputs[ids]
-        metric.update(filled, batch)
+        metric.update(outputs[ids], mt.batch(graphs, ids=ids))
     figures = metric.compute()
     labels, lengths = (graphs.graph_features[name] for name in ("label", "length"))
     scores = outputs[:, 1] - outputs[:, 0]
@@ -57,21 +55,24 @@ def test_metrics_of_two_processes_add_up(networks):
     whole, first, second = task.metric(), task.metric(), task.metric()
     half = len(graphs) // 2
     for metric, part in ((whole, slice(None)), (first, slice(half)), (second, slice(half, None))):
-        metric.update(outputs[part], mt.pad(graphs[part]))
+        metric.update(outputs[part], mt.batch(graphs[part]))
     first.state = first.state + second.state
     assert first.compute() == whole.compute()
 
 
 @pytest.mark.parametrize("target", ["reachability", "directed-distance"])
 def test_pairs_against_a_loop_over_graphs(target):
-    task = Playground(target=target, train=40)
-    examples = draw(task, "train")
-    graphs = examples.graphs
-    asked = examples.targets.asked()
-    shape = Shape(48, Shape.of(graphs).nodes, Shape.of(graphs).edges, int(asked.counts.sum()) + 50)
-    batch = mt.pad(graphs, ids=torch.arange(40), shape=shape, asked=asked)
-    outputs = torch.randn(48, shape.nodes, shape.nodes, 1, generator=torch.Generator().manual_seed(0))
-    listed = outputs.flatten(0, 1)[batch.asked.source, batch.asked.target % shape.nodes]
+    task = Distances(target=target, train=40)
+    examples = task.examples("train")
+    graphs, query = examples.graphs, examples.targets.query()
+    sizes = graphs.sizes.numpy()
+    buckets = split_sizes(sizes)[0]
+    shape = BatchShape(buckets, int(sizes.sum()), graphs.num_edges, query.labels.numel() + 50)  # with padding
+    batch = gather(graphs, torch.arange(40), shape, {}, query)
+    generator = torch.Generator().manual_seed(0)
+    outputs = [torch.randn(size, size, generator=generator) for size in sizes.tolist()]
+    flat = [outputs[graph][u, v] for graph in range(40) for u, v in query[graph].nodes.T.tolist()]
+    listed = torch.cat([torch.stack(flat), torch.full((50,), 7.0)])[:, None]
     labels, answers, losses, counts = [], [], 0.0, []
     for number in range(40):
         wanted = examples.targets[number]
@@ -80,14 +81,14 @@ def test_pairs_against_a_loop_over_graphs(target):
             for v in range(len(wanted)):
                 if u == v or wanted[u, v] < 0:
                     continue
-                answer, truth = float(outputs[number, u, v, 0]), float(wanted[u, v])
+                answer, truth = float(outputs[number][u, v]), float(wanted[u, v])
                 counts[-1] += 1
                 labels.append(truth)
                 answers.append(answer)
                 chance = 1 / (1 + math.exp(-answer))
                 losses += (answer - truth) ** 2 if "distance" in target else -math.log(chance if truth else 1 - chance)
     assert task.weights(examples).tolist() == counts
-    assert asked.counts.tolist() == counts
+    assert query.counts.tolist() == counts
     assert float(task.loss(listed, batch)) == pytest.approx(losses, rel=1e-5)
     metric = task.metric()
     metric.update(listed, batch)
@@ -101,17 +102,17 @@ def test_pairs_against_a_loop_over_graphs(target):
 
 
 @pytest.mark.parametrize("target", ["reachability", "directed-distance"])
-def test_a_batch_that_asks_nothing_is_refused(target):
-    task, batch = Playground(target=target), mt.pad(mt.Digraphs.from_edges([[0], [1]]))
+def test_a_batch_without_query_pairs_is_refused(target):
+    task, batch = Distances(target=target), mt.batch(mt.Digraphs.from_edges([[0], [1]]))
     for measure in (task.loss, task.metric().update):
-        with pytest.raises(ValueError, match="the batch asks about no pairs"):
+        with pytest.raises(ValueError, match="the batch has no query pairs"):
             measure(torch.zeros(1, 1), batch)
 
 
 def test_sorting_loss_is_the_cross_entropy(networks):
     task, graphs, outputs = networks
     expected = torch.nn.functional.cross_entropy(outputs, graphs.graph_features["label"], reduction="sum")
-    assert float(task.loss(outputs, mt.pad(graphs))) == pytest.approx(float(expected), rel=1e-6)
+    assert float(task.loss(outputs, mt.batch(graphs))) == pytest.approx(float(expected), rel=1e-6)
 
 
 def test_f1_is_not_clipped():

@@ -6,15 +6,14 @@ import time
 
 import pytest
 import torch
-import typer
 from typer.testing import CliRunner
 
-from magnetite.cli.data import data
+from magnetite.cli import app
 from magnetite.io.storage import DamagedFile
-from magnetite.tasks import Playground, Sorting
+from magnetite.tasks import Distances, Sorting
 from magnetite.tasks.shards import read, write
 
-SMALL = Playground(target="reachability", train=50, per_size=10, shard_size=20)
+SMALL = Distances(target="reachability", train=50, per_size=10, shard_size=20)
 
 
 def contents(folder) -> dict[str, bytes]:
@@ -63,11 +62,11 @@ def test_damaged_and_half_written_shards_are_replaced(tmp_path):
 
 def test_another_data_set_is_refused(tmp_path):
     write(SMALL, tmp_path, ["valid"])
-    with pytest.raises(ValueError, match="seed 0 there, 1 now"):
-        write(Playground(target="reachability", train=50, per_size=10, shard_size=20, seed=1), tmp_path)
-    with pytest.raises(ValueError, match="task Playground there, Sorting now"):
+    with pytest.raises(ValueError, match="seed 0 instead of 1"):
+        write(Distances(target="reachability", train=50, per_size=10, shard_size=20, seed=1), tmp_path)
+    with pytest.raises(ValueError, match="task Distances instead of Sorting"):
         write(Sorting(), tmp_path)
-    with pytest.raises(ValueError, match="no finished split 'train'"):
+    with pytest.raises(ValueError, match="no complete split 'train'"):
         list(read(tmp_path, "train"))
     with pytest.raises(ValueError, match="has no manifest"):
         list(read(tmp_path / "nowhere", "train"))
@@ -81,13 +80,13 @@ def test_a_damaged_manifest_is_named(content, tmp_path):
     assert [path.name for path in tmp_path.glob("[!.]*")] == ["manifest.json"]
 
 
-@pytest.mark.parametrize("name", ["sorting", "playground"])
+@pytest.mark.parametrize("name", ["sorting", "distances"])
 def test_killed_and_run_again_gives_the_same_bytes(name, tmp_path):
     program = f"""
 from pathlib import Path
 from magnetite.cli.data import data
 import sys
-data("{name}", Path(sys.argv[1]), split=["train"], train=12_000, shard_size=200)
+data("{name}", {{"train": 12_000, "shard_size": 200}}, Path(sys.argv[1]), ["train"])
 """
     command = [sys.executable, "-c", program]
     undisturbed = subprocess.run([*command, str(tmp_path / "one")], capture_output=True)
@@ -103,9 +102,7 @@ data("{name}", Path(sys.argv[1]), split=["train"], train=12_000, shard_size=200)
 
 
 def run(*arguments: str):
-    app = typer.Typer()
-    app.command()(data)
-    return CliRunner().invoke(app, list(arguments))
+    return CliRunner().invoke(app, ["data", *arguments])
 
 
 def test_the_command(tmp_path):
@@ -120,14 +117,23 @@ def test_the_command(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["sums"], "no task 'sums': choose one of playground, sorting"),
-        (["sorting", "--per-size", "3"], "--per-size means nothing to sorting"),
-        (["playground", "--target", "colour"], "no target 'colour'"),
-        (["playground", "--split", "all"], "no split 'all'"),
-        (["playground", "--train", "0"], "train=0 leaves no data"),
+        (["sums"], "unknown task 'sums': choose one of distances, sorting"),
+        (["distances", "--target", "colour"], "unknown target 'colour'"),
+        (["distances", "--split", "all"], "unknown split 'all'"),
+        (["distances", "--train", "0"], "train must be at least 1, got 0"),
     ],
 )
 def test_bad_input_is_named_and_nothing_written(arguments, message, tmp_path):
     result = run(*arguments, "--out", str(tmp_path / "new"))
     assert isinstance(result.exception, ValueError) and message in str(result.exception)
     assert not (tmp_path / "new").exists()
+
+
+def test_an_option_of_another_task_is_refused(tmp_path):
+    result = run("sorting", "--per-size", "3", "--out", str(tmp_path / "new"))
+    assert result.exit_code == 2 and "--per-size" in result.output
+
+
+def test_options_that_do_not_change_the_data_are_not_offered():
+    shown = run("sorting", "--help").output
+    assert "--train-longest" in shown and "--places" not in shown

@@ -3,8 +3,10 @@ from itertools import islice
 import pytest
 import torch
 
+import magnetite as mt
 from magnetite.sorting import SortingNetworks
 from magnetite.tasks import Sorting
+from magnetite.tasks.sorting import WireNodes
 
 
 def networks_of(graphs) -> SortingNetworks:
@@ -60,11 +62,11 @@ def test_the_stream_is_endless_and_seeded():
 
 
 def test_bad_input_is_named():
-    with pytest.raises(ValueError, match="batch=3"):
+    with pytest.raises(ValueError, match="batch must be a multiple of 2 .*, got 3"):
         next(Sorting().stream(seed=0, batch=3))
-    with pytest.raises(ValueError, match="valid=0"):
+    with pytest.raises(ValueError, match="valid must be at least 1, got 0"):
         Sorting(valid=0)
-    with pytest.raises(ValueError, match="no split"):
+    with pytest.raises(ValueError, match="unknown split 'all'"):
         Sorting().split("all")
 
 
@@ -83,5 +85,49 @@ def test_reversed_networks_can_be_trained_on():
         assert len(networks) == 90
         assert [net.reverse() for net in networks[:30]] == list(networks[60:])
         assert torch.equal(networks.is_correct().long(), examples.graphs.graph_features["label"])
-    with pytest.raises(ValueError, match="batch=4 cannot hold 3 graphs of each network"):
+    with pytest.raises(ValueError, match="multiple of 3 .*, got 4"):
         next(task.stream(seed=0, batch=4))
+
+
+def batch_of(*wires: torch.Tensor):
+    path = mt.Digraphs.from_edges([[0, 1], [1, 2]])
+    return mt.batch(mt.Digraphs.concat([path.replace(node_features={"wires": each}) for each in wires]))
+
+
+def embedding(**options) -> WireNodes:
+    torch.manual_seed(0)
+    made = WireNodes(16, **options)
+    made.setup(8)
+    return made
+
+
+def test_wires_of_a_network_are_shifted_together_in_training_only():
+    shifting, plain = embedding(places=12), embedding()
+    wires = torch.tensor([[0, 3], [1, 3], [0, 2]])
+    torch.manual_seed(0)
+    shifts = shifting._shift(torch.full((200,), 3), 12)
+    assert shifts.unique().tolist() == list(range(9))  # the last of four wires stays below twelve
+    shifted = shifting.train()(batch_of(wires, wires))
+    plain.eval()
+    for one in (shifted[:3], shifted[3:]):
+        assert sum(torch.allclose(one, plain(batch_of(wires + shift)), atol=1e-6) for shift in range(9)) == 1
+    torch.testing.assert_close(shifting.eval()(batch_of(wires)), plain(batch_of(wires)))
+
+
+def test_wires_near_a_border_are_marked_at_any_length():
+    marking = embedding(borders=2)
+    near = marking._near(torch.tensor([[0, 5], [1, 4], [2, 3]]), torch.tensor([[5]] * 3))
+    first, second, far = [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]
+    assert near[0].tolist() == [first + far, far + first]
+    assert near[1].tolist() == [second + far, far + second]
+    assert near[2].tolist() == [far + far] * 2
+    short, long = torch.tensor([[0, 2], [1, 2], [0, 1]]), torch.tensor([[0, 5], [1, 4], [0, 1]])
+    both = marking(batch_of(short, long))
+    torch.testing.assert_close(both, torch.cat([marking(batch_of(short)), marking(batch_of(long))]))
+
+
+def test_options_of_the_embedding_do_not_change_the_data(tmp_path):
+    from magnetite.tasks.shards import describe
+
+    assert describe(Sorting(places=24, borders=2)) == describe(Sorting())
+    assert describe(Sorting(train_longest=9)) != describe(Sorting())

@@ -25,22 +25,22 @@ CASES = {
         "magnetic+walks",
         [*SMALL, "encoding.k=8", "encoding.scaling=parts", "model.local=1", "model.length_scaled=true"],
     ),
-    "distances, magnetic": ("playground", "magnetic", [*SMALL, "encoding.k=8"]),
-    "distances in DAGs, walks": ("playground", "walks", [*SMALL, "task.acyclic=true"]),
-    "distances, relative walks": ("playground", "relative-walks", SMALL),
+    "distances, magnetic": ("distances", "magnetic", [*SMALL, "encoding.k=8"]),
+    "distances in DAGs, walks": ("distances", "walks", [*SMALL, "task.acyclic=true"]),
+    "distances, relative walks": ("distances", "relative-walks", SMALL),
     "distances in DAGs, walks between pairs": (
-        "playground",
+        "distances",
         "magnetic",
         [*SMALL, "encoding.k=8", "encoding.pair_steps=16", "task.acyclic=true"],
     ),
     "distances, multi-q": (
-        "playground",
+        "distances",
         "multi-q",
         [*SMALL, "encoding.k=8", "encoding.bias=true", "encoding.pairs=true"],
     ),
-    "distances, SVD": ("playground", "svd", [*SMALL, "encoding.k=8"]),
-    "distances, GNN": ("playground", "none", ["model.name=gnn", "model.width=64"]),
-    "distances, MagNet": ("playground", "none", ["model.name=magnet", "model.width=64"]),
+    "distances, SVD": ("distances", "svd", [*SMALL, "encoding.k=8"]),
+    "distances, GNN": ("distances", "none", ["model.name=gnn", "model.width=64"]),
+    "distances, MagNet": ("distances", "none", ["model.name=magnet", "model.width=64"]),
 }
 """Task, encoding and changes of the paper's preset; signs and dropout are not drawn, as in an evaluation."""
 

@@ -24,10 +24,10 @@ def test_the_papers_settings():
     assert (walks.optim.lr, walks.optim.betas, walks.optim.clip) == (4e-4, (0.7, 0.9), 0.075)
     assert (walks.optim.batch, walks.optim.epochs, walks.task.train) == (1536, 15, 400_000)
     assert magnetic.to_dict()["encoding"]["k"] == 25
-    playground = configuration("playground", "magnetic", "paper")
-    assert (playground.optim.batch, playground.optim.epochs, playground.task.train) == (384, 30, 400_000)
-    assert playground.to_dict()["encoding"]["k"] == 16
-    assert playground.to_dict()["model"] == {
+    distances = configuration("distances", "magnetic", "paper")
+    assert (distances.optim.batch, distances.optim.epochs, distances.task.train) == (384, 30, 400_000)
+    assert distances.to_dict()["encoding"]["k"] == 16
+    assert distances.to_dict()["model"] == {
         "name": "transformer", "width": 256, "places": 0, "borders": 0, "pair_layer": True, "layers": 4, "heads": 4,
         "expansion": 4, "dropout": 0.185, "norm": "post", "local": 0, "length_scaled": False, "readout": "cls",
     }  # fmt: skip
@@ -78,7 +78,7 @@ def test_another_kind_of_model_takes_the_options_that_it_knows_from_the_preset()
 
 
 def test_parameters_are_a_function_of_the_seed():
-    config = configuration("playground", "magnetic", "quick")
+    config = configuration("distances", "magnetic", "quick")
 
     def first(seed: int) -> list[float]:
         model = build_model(config.task, config.encoding, config.model, seed)
@@ -90,22 +90,22 @@ def test_parameters_are_a_function_of_the_seed():
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_any_encoding_has_room_for_walks_between_pairs(encoding):
     changes = ["encoding.pair_steps=2", "model.width=32", "model.layers=1", "task.train=4"]
-    config = configuration("playground", encoding, overrides=changes)
+    config = configuration("distances", encoding, overrides=changes)
     model = build_model(config.task, config.encoding, config.model, seed=0)
     graphs = next(config.task.stream(seed=0, batch=2)).graphs
     assert model.eval()(graphs).isfinite().all()
-    bare = configuration("playground", encoding, overrides=changes[1:]).encoding
+    bare = configuration("distances", encoding, overrides=changes[1:]).encoding
     assert config.encoding.pair_channels == bare.pair_channels + 4
 
 
 def test_walks_between_pairs_go_somewhere():
     with pytest.raises(ValueError, match="encoding: pair_steps=-1 is no number of steps: give 0 for none"):
-        configuration("playground", "magnetic", overrides=["encoding.pair_steps=-1"])
+        configuration("distances", "magnetic", overrides=["encoding.pair_steps=-1"])
 
 
 @pytest.mark.parametrize(
     ("task", "encoding", "kind"),
-    [("sorting", "none", "without"), ("sorting", "none", "tried"), ("playground", "walks", "without")],
+    [("sorting", "none", "without"), ("sorting", "none", "tried"), ("distances", "walks", "without")],
 )
 def test_every_variant_changes_the_tables_that_it_names(task, encoding, kind):
     best = configuration(task, encoding, "best").to_dict()
@@ -118,7 +118,7 @@ def test_every_variant_changes_the_tables_that_it_names(task, encoding, kind):
 @pytest.mark.parametrize(
     ("task", "option", "said"),
     [
-        ("playground", "model.name=relations", "only sorting networks have: give another model"),
+        ("distances", "model.name=relations", "only sorting networks have: give another model"),
         ("sorting", "model.wires=5", "model.wires=5 has no room for networks of length 11"),
         ("sorting", "model.places=3", "places=3, borders=0 change codes of wires"),
         ("sorting", "model.state=0", "state=0 holds nothing of two wires"),

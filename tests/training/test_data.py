@@ -9,13 +9,13 @@ import torch
 
 import magnetite as mt
 from magnetite.buckets import shapes_for
-from magnetite.tasks import Playground, Sorting, draw
+from magnetite.tasks import Distances, Sorting, draw
 from magnetite.training.capture import ALONE
 from magnetite.training.config import Data
 from magnetite.training.data import EvaluationData, TrainingData, _ahead
 from magnetite.training.pools import Pool, Share, _stored
 
-TASK = Playground(target="reachability", train=50, per_size=4)
+TASK = Distances(target="reachability", train=50, per_size=4)
 ENCODINGS = {"eigenpairs": mt.MagneticLaplacian(k=3), "pairs": mt.RandomWalk(steps=1)}
 
 
@@ -121,7 +121,7 @@ def test_totals_are_the_weights_of_a_batch():
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.parametrize("mode", ["resident", "pooled"])
 def test_all_asked_pairs_of_every_epoch_have_slots(mode, processes):
-    task, epochs = Playground("directed-distance", acyclic=True, train=50), 3
+    task, epochs = Distances("directed-distance", acyclic=True, train=50), 3
     every = [make(mode, Share(process, processes), task=task) for process in range(processes)]
     shapes = every[0].shapes(epochs)
     assert len({shape.pairs for shape in shapes}) > 1
@@ -141,7 +141,7 @@ def test_all_asked_pairs_of_every_epoch_have_slots(mode, processes):
 
 
 def test_fresh_pairs_find_slots_that_grow():
-    task = Playground("directed-distance", train=50)
+    task = Distances("directed-distance", train=50)
     data = make("fresh", task=task)
     shapes = data.shapes(epochs=1)
     for block in islice(data.blocks(), 12):

@@ -34,7 +34,7 @@ def test_every_model_trains(trainer, tmp_path, model):
 
 def test_a_training_lowers_its_loss(trainer, tmp_path):
     changes = {"task": {"train": 64, "per_size": 5}, "model": {"width": 32, "layers": 1}, "optim": {"epochs": 20}}
-    config = configuration("playground", "magnetic", "quick", {**changes, "run": {"log_every": 5}})
+    config = configuration("distances", "magnetic", "quick", {**changes, "run": {"log_every": 5}})
     trainer(config, tmp_path).run()
     losses = [line["loss"] for line in logged(tmp_path, "train")]
     assert losses[-1] < 0.9 * losses[0]
@@ -51,7 +51,7 @@ def test_a_captured_training_goes_as_one_that_is_not(tmp_path, model, precision)
         options = ("model.width=64", "optim.epochs=2", f"run.capture={captured}")
         if model == "pairs":
             changes = {"task": {"train": 640, "per_size": 5}, "model": {"layers": 1}, "run": {"log_every": 2}}
-            config = configuration("playground", "magnetic", "quick", changes, options)
+            config = configuration("distances", "magnetic", "quick", changes, options)
         else:
             config = tiny("none", f"model.name={model}", *options)
         folder = tmp_path / captured

@@ -4,13 +4,13 @@ import pytest
 import torch
 
 import magnetite as mt
-from magnetite.tasks import Playground
+from magnetite.tasks import Distances
 from magnetite.training import memory
 from magnetite.training.config import Data
 from magnetite.training.data import TrainingData
 from magnetite.training.pools import Share
 
-TASK = Playground(target="reachability", train=50, per_size=4)
+TASK = Distances(target="reachability", train=50, per_size=4)
 ENCODINGS = {"eigenpairs": mt.MagneticLaplacian(k=3)}
 CPU = torch.device("cpu")
 

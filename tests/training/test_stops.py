@@ -87,8 +87,8 @@ def test_a_run_goes_on_by_its_own_settings(tmp_path, monkeypatch):
     arguments = ["train", "sorting", "--preset", "quick", "--out", str(tmp_path), "--resume", "--device", "cpu"]
     assert CliRunner().invoke(app, arguments).exit_code == 0
     assert asked[1][0].hash != config.hash  # a setting that was typed counts, even if it is the default
-    with pytest.raises(ValueError, match="is of sorting, not of playground"):
-        session.settings_of(tmp_path, "playground", "none")
+    with pytest.raises(ValueError, match="is of sorting, not of distances"):
+        session.settings_of(tmp_path, "distances", "none")
 
 
 def test_a_loss_that_is_no_number_keeps_the_last_good_state(trainer, tmp_path, monkeypatch):

@@ -10,9 +10,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from magnetite.cli.data import data
+from magnetite.cli import data, train
+from magnetite.cli.evaluate import evaluate
 from magnetite.cli.graph import graph
-from magnetite.cli.train import evaluate, train
 from magnetite.encodings import SVD, Depth, Eigenpairs, Laplacian, MagneticLaplacian, RandomWalk, Sinusoidal
 from magnetite.encodings.cache import Encoding, cached, shards
 from magnetite.graphs import Digraphs
@@ -100,8 +100,8 @@ def encode(
     typer.echo(f"{result} of {graphs} → {out}" + (f", {plot}" if plot else ""))
 
 
-app.command(epilog="Example: magnetite data sorting --split train --out sorting-networks")(data)
-app.command(epilog="Example: magnetite train playground --encoding magnetic --preset quick")(train)
+app.add_typer(data.app, name="data")
+app.add_typer(train.app, name="train")
 app.command(epilog="Example: magnetite evaluate runs/sorting-magnetic-paper-seed0 --split test")(evaluate)
 app.command(epilog="Example: magnetite graph file.py::function --kind dataflow --out graph.svg")(graph)
 

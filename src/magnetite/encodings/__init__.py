@@ -1,4 +1,6 @@
-"""Positional encodings: one frozen callable dataclass each, its constructor, config and cache key at once."""
+"""Positional encodings: each is a frozen dataclass, which is its constructor, its configuration and its cache key."""
+
+from typing import Any
 
 from magnetite.encodings.cache import cached
 from magnetite.encodings.fourier import fourier, graph_filter, inverse_fourier
@@ -8,7 +10,18 @@ from magnetite.encodings.spectral import Laplacian, MagneticLaplacian
 from magnetite.encodings.svd import SVD
 from magnetite.encodings.walks import RandomWalk, SparseRandomWalk
 
+ENCODINGS: dict[str, type[Any]] = {
+    "magnetic": MagneticLaplacian,
+    "laplacian": Laplacian,
+    "walks": RandomWalk,
+    "svd": SVD,
+    "sinusoidal": Sinusoidal,
+    "depth": Depth,
+}
+"""The encodings by their names on the command line, in configurations and in the documentation."""
+
 __all__ = [
+    "ENCODINGS",
     "SVD",
     "Depth",
     "Eigenpairs",

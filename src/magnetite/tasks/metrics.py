@@ -1,4 +1,4 @@
-"""Metrics as sums: each keeps one tensor of counts that is added up over batches and processes, and read at the end."""
+"""Metrics as sums: each keeps one tensor of counts, which is added up over batches and processes and read at the end."""
 
 from typing import Protocol, runtime_checkable
 
@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from magnetite.batching import Batch, PaddedPairs
+from magnetite.batching import Batch, Query
 
 Count = float | int
 
 BINS = 4096
-"""Steps of the score in which the ranking behind the AUC is kept."""
+"""Number of bins of the score from which the AUC is computed."""
 
 
 @runtime_checkable
@@ -19,21 +19,27 @@ class Metric(Protocol):
     """What a task measures. Nothing is read back from the device before `compute`."""
 
     state: Tensor
-    """Everything that was counted; those of several processes are added."""
+    """All counts; those of several processes are added."""
 
     def update(self, outputs: Tensor, batch: Batch) -> None:
         """Count a batch."""
         ...
 
     def compute(self) -> dict[str, float]:
-        """The figures by name, those of the whole first."""
+        """The metrics by name, those of the whole split first."""
         ...
 
 
 class ClassificationByGroup:
-    """Accuracy, F1 and AUC of a yes-or-no answer a graph, in total and by a whole-numbered graph feature.
+    """Accuracy, F1 and AUC of a binary label per graph, in total and by an integer graph feature.
 
-    The AUC ranks scores in `BINS` steps; equal ones count half.
+    The AUC ranks scores in `BINS` bins; ties count one half.
+
+    Args:
+        label: Graph feature with the label, 0 or 1.
+        group: Graph feature with the group of each graph.
+        groups: Number of groups.
+        device: Where to count.
     """
 
     def __init__(self, label: str, group: str, groups: int, device: torch.device | str = "cpu"):
@@ -41,92 +47,100 @@ class ClassificationByGroup:
         self.state = torch.zeros(groups, 2, BINS, dtype=torch.long, device=device)
 
     def update(self, outputs: Float[Tensor, "b 2"], batch: Batch) -> None:
-        """Count the answers; empty graphs do not count."""
+        """Count the graphs of a batch."""
         score = outputs[:, 1].float() - outputs[:, 0].float()
         # Monotone, fine around 0 and never saturated: a probability in single precision would be 1 from a score of 17.
-        step = ((score / (1 + score.abs()) + 1) * (BINS / 2)).floor().long().clamp(0, BINS - 1)
+        bins = ((score / (1 + score.abs()) + 1) * (BINS / 2)).floor().long().clamp(0, BINS - 1)
         group = batch.graph_features[self.group].long().clamp(0, self.groups - 1)
-        place = (group * 2 + batch.graph_features[self.label].long()) * BINS + step
-        self.state.view(-1).index_add_(0, place, batch.graph_mask.long())
+        index = (group * 2 + batch.graph_features[self.label].long()) * BINS + bins
+        self.state.view(-1).index_add_(0, index, torch.ones_like(index))
 
     def compute(self) -> dict[str, float]:
-        """`accuracy`, `f1`, `auc`, and each as `accuracy/12` for the graphs of group 12."""
+        """`accuracy`, `f1`, `auc`, and each per group, such as `accuracy/12`."""
         counts = self.state.cpu()
-        figures = _classification(counts.sum(0))
+        metrics = _classification(counts.sum(0))
         for group in counts.sum((1, 2)).nonzero().flatten().tolist():
-            figures |= {f"{name}/{group}": value for name, value in _classification(counts[group]).items()}
-        return figures
+            metrics |= {f"{name}/{group}": value for name, value in _classification(counts[group]).items()}
+        return metrics
 
 
 class PairClassification:
-    """F1, precision, recall and accuracy of the pooled counts over all asked pairs."""
+    """F1, precision, recall and accuracy from the pooled counts over all query pairs.
+
+    Args:
+        device: Where to count.
+    """
 
     def __init__(self, device: torch.device | str = "cpu"):
         self.state = torch.zeros(4, dtype=torch.long, device=device)
 
     def update(self, outputs: Float[Tensor, "p 1"], batch: Batch) -> None:
-        """Count the pairs."""
-        asked = pairs_of(batch)
-        said, true, mask = outputs[:, 0] > 0, asked.wanted > 0, asked.mask
-        cases = (said & true & mask, said & ~true & mask, ~said & true & mask, ~said & ~true & mask)
-        self.state += torch.stack([case.sum() for case in cases])
+        """Count the query pairs of a batch."""
+        query = query_of(batch)
+        predicted, true = outputs[:, 0] > 0, query.labels > 0
+        cases = (predicted & true, predicted & ~true, ~predicted & true, ~predicted & ~true)
+        self.state += torch.stack([query.sum(case.long()) for case in cases])
 
     def compute(self) -> dict[str, float]:
         """`f1`, `precision`, `recall`, `accuracy`."""
         hits, false_alarms, misses, rest = self.state.tolist()
         return {
             "f1": f1(hits, false_alarms, misses),
-            "precision": _share(hits, hits + false_alarms),
-            "recall": _share(hits, hits + misses),
-            "accuracy": _share(hits + rest, hits + false_alarms + misses + rest),
+            "precision": _ratio(hits, hits + false_alarms),
+            "recall": _ratio(hits, hits + misses),
+            "accuracy": _ratio(hits + rest, hits + false_alarms + misses + rest),
         }
 
 
 class PairError:
-    """Root of the mean squared error, and mean absolute error, over all asked pairs."""
+    """Root mean squared error and mean absolute error over all query pairs.
+
+    Args:
+        device: Where to add up.
+    """
 
     def __init__(self, device: torch.device | str = "cpu"):
         self.state = torch.zeros(3, dtype=torch.float64, device=device)
 
     def update(self, outputs: Float[Tensor, "p 1"], batch: Batch) -> None:
-        """Add up the errors."""
-        asked = pairs_of(batch)
-        error = torch.where(asked.mask, outputs[:, 0].float() - asked.wanted, 0.0).double()
-        self.state += torch.stack([error.square().sum(), error.abs().sum(), asked.mask.sum().double()])
+        """Add up the errors of a batch."""
+        query = query_of(batch)
+        error = (outputs[:, 0].float() - query.labels).double()
+        self.state += torch.stack([query.sum(each) for each in (error.square(), error.abs(), torch.ones_like(error))])
 
     def compute(self) -> dict[str, float]:
         """`rmse` and `mae`."""
         square, absolute, count = self.state.tolist()
-        return {"rmse": _share(square, count) ** 0.5, "mae": _share(absolute, count)}
+        return {"rmse": _ratio(square, count) ** 0.5, "mae": _ratio(absolute, count)}
 
 
-def pairs_of(batch: Batch) -> PaddedPairs:
-    """The pairs that a batch asks about; it has to."""
-    if batch.asked is None:
-        raise ValueError("the batch asks about no pairs: pad(graphs, …, asked=targets.asked())")
-    return batch.asked
+def query_of(batch: Batch) -> Query:
+    """The query pairs of a batch, which must have some."""
+    if batch.query is None:
+        raise ValueError("the batch has no query pairs: mt.batch(graphs, …, query=targets.query())")
+    return batch.query
 
 
 def f1(hits: Count, false_alarms: Count, misses: Count) -> float:
-    """`2 h / (2 h + a + m)`, the harmonic mean of precision and recall; NaN where there was nothing to find.
+    """`2 h / (2 h + a + m)`, the harmonic mean of precision and recall; NaN if all three are 0.
 
     >>> f1(8, 2, 2)
     0.8
     """
-    return _share(2 * hits, 2 * hits + false_alarms + misses)
+    return _ratio(2 * hits, 2 * hits + false_alarms + misses)
 
 
 def _classification(counts: Int[Tensor, "2 bins"]) -> dict[str, float]:
     no, yes = counts.double()
     half = BINS // 2
-    hits, false_alarms, misses = (float(part.sum()) for part in (yes[half:], no[half:], yes[:half]))
+    hits, false_alarms, misses = (float(side.sum()) for side in (yes[half:], no[half:], yes[:half]))
     total = float(counts.sum())
     return {
-        "accuracy": _share(total - false_alarms - misses, total),
+        "accuracy": _ratio(total - false_alarms - misses, total),
         "f1": f1(hits, false_alarms, misses),
-        "auc": _share(float((yes * (no.cumsum(0) - no / 2)).sum()), float(yes.sum() * no.sum())),
+        "auc": _ratio(float((yes * (no.cumsum(0) - no / 2)).sum()), float(yes.sum() * no.sum())),
     }
 
 
-def _share(part: Count, whole: Count) -> float:
+def _ratio(part: Count, whole: Count) -> float:
     return part / whole if whole else float("nan")

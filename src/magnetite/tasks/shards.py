@@ -1,14 +1,13 @@
-"""Data sets on disk: safetensors shards and a manifest; an interrupted run goes on where it stopped."""
+"""Data sets on disk: safetensors shards and a manifest; an interrupted run continues where it stopped."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
 from magnetite.io.storage import CHECKSUM, DamagedFile, read_json, read_tensors, write_json, write_tensors
-from magnetite.tasks.examples import SPLITS, Examples, Task, shard_count
+from magnetite.tasks.base import SPLITS, Examples, Task
 from magnetite.version import __version__
 
 MANIFEST = "manifest.json"
@@ -20,11 +19,19 @@ def write(
     splits: Sequence[str] = SPLITS,
     progress: Callable[[str, int], None] | None = None,
 ) -> Path:
-    """Write a task's splits to `folder`, and a manifest with seed, parameters, version and checksums; its path.
+    """Write the splits of a task to a folder, with a manifest of seed, options, version and checksums.
 
-    Each shard is written whole or not at all. Shards that are there are checked and kept, so that a run that was killed
-    is finished by running it again, and gives the same bytes as one that was not. A folder that holds other data is
-    refused. `progress(split, graphs)` is called after each shard.
+    Each shard is written whole or not at all. Existing shards are verified and kept, so a run that was killed is
+    finished by running it again, with the same bytes as one that was not. A folder with other data is refused.
+
+    Args:
+        task: The task.
+        folder: Where to write.
+        splits: Names of the splits to write.
+        progress: Called with the split and the number of graphs after each shard.
+
+    Returns:
+        Path of the manifest.
 
     >>> import tempfile
     >>> from magnetite.tasks.sorting import Sorting
@@ -36,32 +43,43 @@ def write(
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".lock"):
-        entry = claim(task, folder)
-        for part in folder.glob(".*.safetensors"):
-            part.unlink()  # what a killed run had begun; nobody else writes here while the lock is held
+        manifest = claim(task, folder)
+        for unfinished in folder.glob(".*.safetensors"):
+            unfinished.unlink()  # of a killed run: nobody else writes here while the lock is held
         for split in splits:
-            for number in range(shard_count(task, split)):
-                path = folder / f"{split}-{number:05d}.safetensors"
-                entry["files"][path.name] = _shard(task, split, number, path)
+            for number in range(task.shard_count(split)):
+                path = folder / shard_name(split, number)
+                manifest["files"][path.name] = _shard(task, split, number, path)
                 if progress is not None:
-                    progress(split, entry["files"][path.name]["graphs"])
-        entry["files"] = dict(sorted(entry["files"].items()))
-        write_json(folder / MANIFEST, entry)
+                    progress(split, manifest["files"][path.name]["graphs"])
+        manifest["files"] = dict(sorted(manifest["files"].items()))
+        write_json(folder / MANIFEST, manifest)
     return folder / MANIFEST
 
 
 def read(folder: str | Path, split: str, verify: bool = True) -> Iterator[Examples]:
-    """The shards of a split, memory-mapped, in order."""
+    """The shards of a split, memory-mapped, in order.
+
+    Args:
+        folder: Folder of a data set.
+        split: Name of the split.
+        verify: Whether to verify the checksums.
+    """
     files = [name for name in _manifest(Path(folder))["files"] if name.startswith(f"{split}-")]
     if not files:
-        raise ValueError(f"{folder} holds no finished split {split!r}: write it with `magnetite data`")
+        raise ValueError(f"{folder} has no complete split {split!r}: write it with `magnetite data`")
     for name in files:
         yield Examples.from_tensors(read_tensors(Path(folder) / name, verify)[0])
 
 
+def shard_name(split: str, number: int) -> str:
+    """File name of a shard."""
+    return f"{split}-{number:05d}.safetensors"
+
+
 def describe(task: Task) -> dict[str, Any]:
-    """What decides the bytes of a data set: task, seed, parameters and version."""
-    parameters = asdict(task)  # pyright: ignore[reportArgumentType] (a task is a dataclass, which no protocol can say)
+    """What decides the bytes of a data set: task, version, seed and the options of its data."""
+    parameters = task.data_options()
     return {
         "task": type(task).__name__,
         "version": __version__,
@@ -71,17 +89,17 @@ def describe(task: Task) -> dict[str, Any]:
 
 
 def claim(task: Task, folder: Path) -> dict[str, Any]:
-    """The folder's manifest, if it is this task's; a new one, written at once, if it has none; else an error."""
-    wanted = describe(task)
+    """The manifest of the folder if it is of this task; a new one if it has none; otherwise an error."""
+    expected = describe(task)
     if not (folder / MANIFEST).exists():
-        write_json(folder / MANIFEST, {**wanted, "files": {}})
+        write_json(folder / MANIFEST, {**expected, "files": {}})
     found = _manifest(folder)
     files = found.pop("files")
-    if found != wanted:
-        differing = [name for name in wanted if found.get(name) != wanted[name]]
-        given = ", ".join(f"{name} {found.get(name)} there, {wanted[name]} now" for name in differing)
+    if found != expected:
+        differing = [name for name in expected if found.get(name) != expected[name]]
+        given = ", ".join(f"{name} {found.get(name)} instead of {expected[name]}" for name in differing)
         raise ValueError(f"{folder} holds another data set ({given}): choose another folder or remove it")
-    return {**wanted, "files": files}
+    return {**expected, "files": files}
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -90,16 +108,16 @@ def _manifest(folder: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise ValueError(f"{folder} has no {MANIFEST}: write a data set with `magnetite data`") from None
     if not isinstance(content.get("files"), dict):
-        raise DamagedFile(f"{folder / MANIFEST} is no manifest of a data set: choose another folder")
+        raise DamagedFile(f"{folder / MANIFEST} is not a manifest of a data set: choose another folder")
     return content
 
 
 def _shard(task: Task, split: str, number: int, path: Path) -> dict[str, Any]:
-    """Write a shard unless a whole one is there; its entry in the manifest."""
+    """Write a shard unless an undamaged one exists; its entry in the manifest."""
     kept = _kept(path)
     if kept is None:
-        drawn = task.shard(split, number)
-        write_tensors(path, drawn.tensors(), {"graphs": str(len(drawn))})
+        examples = task.shard(split, number)
+        write_tensors(path, examples.tensors(), {"graphs": str(len(examples))})
         kept = read_tensors(path, verify=False)[1]
     return {"graphs": int(kept["graphs"]), CHECKSUM: kept[CHECKSUM]}
 

@@ -1,6 +1,6 @@
 """Training: configurations, data at training speed, optimiser, checkpoints and the loop.
 
-Nothing here is loaded by `import magnetite`; Lightning is loaded only when a training starts.
+`import magnetite` loads nothing of it; Lightning is loaded only when a training starts.
 """
 
 from magnetite.training.checkpoints import load

@@ -1,65 +1,119 @@
-"""A whole step of fixed shapes as one CUDA graph: a replay costs one launch instead of hundreds."""
+"""How a step is made fast: model and loss compiled, and whole steps of fixed shapes replayed as CUDA graphs."""
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from magnetite.batching import Batch
+from magnetite.kernels._compat import foreach_copy, set_up_compiler
+from magnetite.nn import GraphModel, Positions
+from magnetite.tasks import Task
 
 WARM_UP = 3
-"""Steps before the capture, in which kernels are compiled and libraries take their workspaces."""
+"""Steps before the capture, in which kernels are compiled and libraries allocate their workspaces."""
 
-ALONE = threading.Lock()
-"""Held by who captures, and by who computes the next data in another thread, whose calls might spoil a capture."""
+RECOMPILATIONS = 32
+"""How often the same code may be compiled again: layers of one kind share it, and batches may grow."""
+
+CAPTURE_LOCK = threading.Lock()
+"""Held during a capture, and while another thread computes the next data, whose calls might spoil a capture."""
 
 Input = Tensor | Batch
 Shapes = tuple[torch.Size, ...]
 
 
-class Captured:
-    """Work that is replayed from a CUDA graph once inputs of the same shapes were met a few times.
+class Objective(torch.nn.Module):
+    """Model and loss in one module, so that they are compiled together.
 
-    Inputs are copied to where the graph reads them. The first times the work is done as it is, so nothing has to be
-    taken back.
+    Args:
+        model: The model.
+        task: The task, which computes the loss.
     """
 
-    def __init__(self, work: Callable[..., None]):
-        self.work = work
-        self.met: dict[Shapes, int] = {}
+    def __init__(self, model: GraphModel, task: Task):
+        super().__init__()
+        self.model, self.task = model, task
+
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Sum of the losses of a batch, and the outputs of the model."""
+        states, positions = self.model.embed(batch)
+        return self.score(self.model.body(states, batch, positions), batch, positions)
+
+    def score(self, states: Tensor, batch: Batch, positions: Positions) -> tuple[Tensor, Tensor]:
+        """The same from the states after the last layer."""
+        outputs = self.model.head(states, batch, positions)
+        return self.task.loss(outputs, batch), outputs.detach()
+
+
+def compiled(objective: Objective, mode: str) -> Any:
+    """The objective for training.
+
+    Args:
+        objective: Model and loss.
+        mode: `none`, `whole` (one graph), or `layers` (what is before the layers, each layer, compiled once for all
+            layers of its kind, and what is after them).
+    """
+    if mode == "none":
+        return objective
+    set_up_compiler(RECOMPILATIONS)
+    if mode == "whole":
+        return torch.compile(objective)
+    model = objective.model
+    ends = (model.position, model.embedding, model.head)
+    for child in model.children():
+        for layer in child if isinstance(child, torch.nn.ModuleList) else [child] * (child not in ends):
+            layer.compile()
+    model.embed, objective.score = torch.compile(model.embed), torch.compile(objective.score)
+    return objective
+
+
+class Captured:
+    """A function that is replayed from a CUDA graph after it was called a few times with inputs of the same shapes.
+
+    Inputs are copied to where the graph reads them. The first calls run as usual, so nothing has to be undone.
+
+    Args:
+        function: The function; it returns nothing.
+    """
+
+    def __init__(self, function: Callable[..., None]):
+        self.function = function
+        self.calls: dict[Shapes, int] = {}
         self.graphs: dict[Shapes, _Graph] = {}
         self.side = torch.cuda.Stream()
 
     def __call__(self, *inputs: Input) -> None:
-        """Do the work."""
+        """Call the function, or replay it."""
         shapes = tuple(tensor.shape for tensor in _tensors(inputs))
-        met = self.met[shapes] = self.met.get(shapes, 0) + 1
-        if met <= WARM_UP:
+        calls = self.calls[shapes] = self.calls.get(shapes, 0) + 1
+        if calls <= WARM_UP:
             self._warm_up(inputs)
             return
         if shapes not in self.graphs:
-            self.graphs[shapes] = _Graph(self.work, inputs)
+            self.graphs[shapes] = _Graph(self.function, inputs)
         self.graphs[shapes].replay(inputs)
 
     def _warm_up(self, inputs: tuple[Input, ...]) -> None:
-        """Once on a stream of its own, as a capture needs it."""
+        """Call the function on a side stream, which a capture requires."""
         self.side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.side):
-            self.work(*inputs)
+            self.function(*inputs)
         torch.cuda.current_stream().wait_stream(self.side)
 
 
 class _Graph:
-    def __init__(self, work: Callable[..., None], inputs: tuple[Input, ...]):
+    def __init__(self, function: Callable[..., None], inputs: tuple[Input, ...]):
         held = [item.clone() if isinstance(item, Tensor) else item.map(torch.clone) for item in inputs]
         self.held = _tensors(held)
         self.graph = torch.cuda.CUDAGraph()
-        with ALONE, torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
-            work(*held)
+        with CAPTURE_LOCK, torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
+            function(*held)
 
     def replay(self, inputs: tuple[Input, ...]) -> None:
-        torch._foreach_copy_(self.held, _tensors(inputs))  # pyright: ignore[reportPrivateImportUsage]
+        foreach_copy(self.held, _tensors(inputs))
         self.graph.replay()
 
 

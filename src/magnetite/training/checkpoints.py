@@ -1,9 +1,9 @@
-"""Checkpoints of a training: folders that appear whole or not at all, in safetensors and JSON, no pickle."""
+"""Checkpoints of a run: folders that appear whole or not at all, in safetensors and JSON, without pickle."""
 
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 
-from magnetite.batching import Shape
+from magnetite.batching import BatchShape, Bucket
 from magnetite.io.storage import DamagedFile, read_json, read_tensors, write_json, write_tensors
 from magnetite.nn import GraphModel, checkpoint
 from magnetite.version import __version__
@@ -25,14 +25,22 @@ STATE, OPTIMIZER = "state.json", "optimizer.safetensors"
 
 
 @dataclass
-class Position:
-    """Where a training stands: what decides how it goes on, beside the model and the optimiser.
+class Progress:
+    """How far a run has come: what decides how it continues, besides model and optimiser.
 
-    `seconds` were spent on steps; `elapsed` since the beginning, not counting the time between a stop and its resuming.
+    Args:
+        step: Number of completed steps.
+        shapes: Shapes of the micro-batches of a step.
+        losses: Sum of the losses since the last line of the log, and their number.
+        best: Best value of the validation metric so far.
+        best_step: Step of the best value.
+        worse: Number of evaluations since then.
+        seconds: Time spent on training steps.
+        elapsed: Time since the start, without the time between a stop and its resumption.
     """
 
     step: int = 0
-    shapes: tuple[Shape, ...] = ()
+    shapes: tuple[BatchShape, ...] = ()
     losses: tuple[float, int] = (0.0, 0)
     best: float | None = None
     best_step: int = 0
@@ -45,73 +53,81 @@ class Position:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, table: Mapping[str, Any]) -> "Position":
+    def from_dict(cls, table: Mapping[str, Any]) -> "Progress":
         """From JSON's types."""
-        shapes, losses = tuple(Shape(**shape) for shape in table["shapes"]), tuple(table["losses"])
-        position = cls(**{**table, "shapes": shapes, "losses": losses})
-        numbers = (position.step, *losses, position.best_step, position.worse, position.seconds, position.elapsed)
+        shapes = tuple(
+            BatchShape(**{**shape, "buckets": tuple(Bucket(**bucket) for bucket in shape["buckets"])})
+            for shape in table["shapes"]
+        )
+        losses = tuple(table["losses"])
+        progress = cls(**{**table, "shapes": shapes, "losses": losses})
+        numbers = (progress.step, *losses, progress.best_step, progress.worse, progress.seconds, progress.elapsed)
         if not all(isinstance(number, int | float) for number in numbers):
-            raise TypeError(f"{numbers} are not all numbers")
-        return position
+            raise TypeError(f"{numbers} must all be numbers")
+        return progress
 
 
 class Checkpoints:
-    """The checkpoints of a run: `last-<step>` to go on from, `best-<step>` with the model that validation chose."""
+    """The checkpoints of a run: `last-<step>` to continue from, `best-<step>` with the best model of validation.
+
+    Args:
+        folder: Folder of the checkpoints.
+    """
 
     def __init__(self, folder: Path):
         self.folder = folder
 
     def clean(self) -> None:
-        """Remove what a killed run had begun to write."""
+        """Remove unfinished checkpoints of a killed run."""
         for part in self.folder.glob(f"{UNFINISHED}*"):
             shutil.rmtree(part, ignore_errors=True)
 
-    def save_last(self, model: GraphModel, optimizer: torch.optim.Optimizer, position: Position) -> None:
-        """Write everything that `restore` needs; older ones are removed once it is there."""
+    def save_last(self, model: GraphModel, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
+        """Write everything that `restore` needs, then remove older checkpoints."""
         kept = self._steps("last")
 
         def write(folder: Path) -> None:
             checkpoint.save(model, folder)
             write_tensors(folder / OPTIMIZER, _optimizer_tensors(optimizer), {"version": __version__})
-            write_json(folder / STATE, {"version": __version__, "position": position.to_dict()})
+            write_json(folder / STATE, {"version": __version__, "progress": progress.to_dict()})
 
-        self._write(f"last-{position.step:08d}", write)
-        self._remove("last", [step for step in kept if step != position.step])
-        self._remove("best", [step for step in self._steps("best") if step < position.best_step])
+        self._write(f"last-{progress.step:08d}", write)
+        self._remove("last", [step for step in kept if step != progress.step])
+        self._remove("best", [step for step in self._steps("best") if step < progress.best_step])
 
     def save_best(self, model: GraphModel, step: int) -> None:
-        """Write the model that is the best so far; the one before stays until the position that names it is saved."""
+        """Write the best model so far; the previous one is kept until the progress that names this one is saved."""
         self._write(f"best-{step:08d}", lambda folder: checkpoint.save(model, folder))
 
-    def restore(self, model: GraphModel, optimizer: torch.optim.Optimizer) -> Position:
-        """Fill model and optimiser from the last checkpoint, if there is one, and say where it stands."""
+    def restore(self, model: GraphModel, optimizer: torch.optim.Optimizer) -> Progress:
+        """Load model and optimiser from the last checkpoint if there is one, and return its progress."""
         steps = self._steps("last")
         if not steps:
-            return Position()
+            return Progress()
         folder = self.folder / f"last-{steps[-1]:08d}"
         try:
             _load_model(folder, model)
             _load_optimizer(folder / OPTIMIZER, optimizer)
-            return _load_position(folder / STATE)
+            return _load_progress(folder / STATE)
         except (DamagedFile, FileNotFoundError) as error:
-            reason = str(error).rpartition(": ")[0]  # without the advice, which is for files that stand alone
+            reason = str(error).rpartition(": ")[0]  # without the advice, which is for single files
             raise DamagedFile(
-                f"the run cannot go on ({reason}): train again with another --out; `magnetite evaluate` takes what was "
-                "the best model so far"
+                f"the run cannot be resumed ({reason}): train again with another --out; `magnetite evaluate` still "
+                "uses its best model"
             ) from error
 
     def best(self, step: int) -> Path:
-        """The folder of the best model."""
+        """Folder of the best model."""
         folder = self.folder / f"best-{step:08d}"
         if not folder.is_dir():
             raise DamagedFile(f"{folder} is missing: train again, or copy it back")
         return folder
 
     def best_step(self) -> int:
-        """The newest of the best models."""
+        """Step of the newest best model."""
         steps = self._steps("best")
         if not steps:
-            raise ValueError(f"{self.folder} holds no trained model yet: go on with `magnetite train … --resume`")
+            raise ValueError(f"{self.folder} has no trained model yet: continue with `magnetite train … --resume`")
         return steps[-1]
 
     def _steps(self, kind: str) -> list[int]:
@@ -122,27 +138,32 @@ class Checkpoints:
         for step in steps:
             shutil.rmtree(self.folder / f"{kind}-{step:08d}", ignore_errors=True)
 
-    def _write(self, name: str, write: Any) -> None:
-        """Write into a folder beside it, then give it its name in one step."""
+    def _write(self, name: str, write: Callable[[Path], None]) -> None:
+        """Write into a temporary folder, then rename it in one step."""
         part: Path | None = None
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             part = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=self.folder))
             write(part)
             with suppress(FileNotFoundError):
-                shutil.rmtree(self.folder / name)  # the same step, from a run that went on from an older one
+                shutil.rmtree(self.folder / name)  # the same step of a run that was resumed from an older one
             part.rename(self.folder / name)
         except (OSError, SafetensorError) as error:
             if part is not None:
                 shutil.rmtree(part, ignore_errors=True)
             raise OSError(
-                f"the checkpoint {self.folder / name} could not be written ({error}): the one before it is whole; make "
-                "room and go on with --resume"
+                f"the checkpoint {self.folder / name} could not be written ({error}): the previous one is intact; free "
+                "some space and continue with --resume"
             ) from error
 
 
 def load(run: str | Path, device: torch.device | str = "cpu") -> GraphModel:
-    """The model of a run that validation chose so far, in evaluation mode."""
+    """The best model of a run so far, in evaluation mode.
+
+    Args:
+        run: Folder of the run.
+        device: Where to load the model.
+    """
     checkpoints = Checkpoints(Path(run) / FOLDER)
     return checkpoint.load(checkpoints.best(checkpoints.best_step()), device).eval()
 
@@ -154,10 +175,10 @@ def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tens
 
 def _load_model(folder: Path, model: GraphModel) -> None:
     loaded = checkpoint.load(folder)
-    wanted, found = model.state_dict(), loaded.state_dict()
-    wrong = [name for name in wanted if name not in found or found[name].shape != wanted[name].shape]
-    if wrong or len(found) != len(wanted):
-        raise DamagedFile(f"{folder} holds another model than the configuration describes: give the run's own settings")
+    expected, found = model.state_dict(), loaded.state_dict()
+    wrong = [name for name in expected if name not in found or found[name].shape != expected[name].shape]
+    if wrong or len(found) != len(expected):
+        raise DamagedFile(f"{folder} holds a model of another configuration: give the settings of the run")
     model.load_state_dict(found)
 
 
@@ -172,17 +193,17 @@ def _load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
         number >= len(parameters) or entry["exp_avg"].shape != parameters[number].shape
         for number, entry in state.items()
     ):
-        raise DamagedFile(f"{path} belongs to another model: give the run's own settings")
+        raise DamagedFile(f"{path} belongs to another model: give the settings of the run")
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 
-def _load_position(path: Path) -> Position:
-    content = read_json(path, "position of a training", "remove this checkpoint")
+def _load_progress(path: Path) -> Progress:
+    content = read_json(path, "progress of a run", "remove this checkpoint")
     try:
         if content["version"] != __version__:
             raise ValueError(
-                f"{path} was written by magnetite {content['version']}, this is {__version__}: go on with that version"
+                f"{path} was written by magnetite {content['version']}, this is {__version__}: resume with that version"
             )
-        return Position.from_dict(content["position"])
+        return Progress.from_dict(content["progress"])
     except (KeyError, TypeError) as error:
-        raise DamagedFile(f"{path} is no position of a training ({error!r}): remove this checkpoint") from error
+        raise DamagedFile(f"{path} is not the progress of a run ({error!r}): remove this checkpoint") from error

@@ -1,27 +1,36 @@
-"""Everything that decides a training, in one frozen object that is checked when it is made."""
+"""Everything that decides a training run, in one frozen object that is checked when it is made; and its presets."""
 
 import hashlib
 import json
-import types
-import typing
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from magnetite.tasks import TASKS, Playground, Task
-from magnetite.training.encodings import ENCODINGS, EncodingChoice
-from magnetite.training.models import MODELS, ModelChoice, Transformer
+from magnetite.tasks import TASKS, Task
+from magnetite.training.encodings import PositionalEncodings, named, names_known, options_named
+from magnetite.training.models import MODELS, ModelOptions, Transformer
+from magnetite.training.options import check_choice, make, options_of, parse, plain
 
 DATA_MODES = ("auto", "resident", "pooled", "fresh")
 COMPILE_MODES = ("none", "whole", "layers")
 PRECISIONS = ("32-true", "bf16-mixed")
 
+Tables = dict[str, dict[str, Any]]
+
 
 @dataclass(frozen=True)
 class Optim:
-    """AdamW with adaptive clipping; `warmup` and `epochs` count epochs, `batch` graphs over all chunks and processes.
+    """AdamW with adaptive gradient clipping, linear warm-up and cosine decay.
 
-    `budget` shortens both for a cheaper training.
+    Args:
+        lr: Peak learning rate.
+        weight_decay: Weight decay.
+        betas: The two decay rates of AdamW.
+        clip: Largest norm of a gradient row, relative to the norm of its parameter row.
+        batch: Number of graphs per step, over all processes.
+        epochs: Number of passes over the training graphs.
+        warmup: Number of epochs in which the learning rate rises.
+        budget: Fraction of the training that is done; shortens `epochs` and `warmup`.
     """
 
     lr: float = 4e-4
@@ -36,21 +45,26 @@ class Optim:
     def __post_init__(self) -> None:
         for name in ("lr", "clip", "batch", "epochs", "budget"):
             if not getattr(self, name) > 0:
-                raise ValueError(f"{name}={getattr(self, name)} trains nothing: give a number above 0")
+                raise ValueError(f"{name} must be above 0, got {getattr(self, name)}")
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"betas={list(self.betas)} are no two numbers in [0, 1): try [0.9, 0.999]")
-        if self.weight_decay < 0 or self.warmup < 0:
-            raise ValueError(f"weight_decay={self.weight_decay} and warmup={self.warmup} must not be negative")
+            raise ValueError(f"betas must be two numbers in [0, 1) such as [0.9, 0.999], got {list(self.betas)}")
+        for name in ("weight_decay", "warmup"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
 
 
 @dataclass(frozen=True)
 class Data:
     """How examples reach the model.
 
-    `resident` keeps all encodings, `pooled` encodes `pool` graphs at a time (both give the same batches), `fresh` draws
-    every pool anew; `auto` is resident where the encodings fit into `memory` GiB and into three quarters of what a GPU
-    or a quarter of what the machine has free, else pooled. A batch of more than `tokens` slots for nodes goes through
-    the model in several portions, whose gradients are added up.
+    Args:
+        mode: `resident` keeps the encodings of all graphs, `pooled` encodes `pool` graphs at a time (both give the same
+            batches), `fresh` generates every pool anew; `auto` is resident if the encodings fit, otherwise pooled.
+        pool: Number of graphs that are encoded at a time.
+        memory: Most GiB for resident encodings; they never take more than three quarters of the free memory of a GPU
+            or a quarter of that of the machine.
+        tokens: Most padded nodes that go through the model at once; a larger batch is split into micro-batches, whose
+            gradients are added up.
     """
 
     mode: str = "auto"
@@ -59,18 +73,26 @@ class Data:
     tokens: int = 262_144
 
     def __post_init__(self) -> None:
-        _check_choice("mode", self.mode, DATA_MODES)
+        check_choice("mode", self.mode, DATA_MODES)
         for name in ("pool", "tokens"):
             if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)} holds no graph: give a larger number")
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
 
 
 @dataclass(frozen=True)
 class Run:
-    """How a training is run and watched; `evaluate_every` is a share of an epoch, `patience` counts evaluations.
+    """How a training run is executed and watched.
 
-    `compile` is none, whole (model and loss as one graph) or layers (each layer, once for all of its kind, and what is
-    before and after them). `capture` replays a step as a CUDA graph, where one process trains on a GPU.
+    Args:
+        seed: Seed of parameters, order of the graphs, and dropout.
+        precision: `32-true` or `bf16-mixed`.
+        compile: `none`, `whole` (model and loss as one graph), or `layers` (each layer, compiled once for all layers of
+            its kind, and what is before and after them).
+        capture: Whether a single process on a GPU replays its steps as CUDA graphs.
+        evaluate_every: Epochs between two evaluations.
+        patience: Evaluations without improvement after which training stops; 0 never stops early.
+        log_every: Steps between two lines of the log.
+        checkpoint_minutes: Minutes between two checkpoints.
     """
 
     seed: int = 0
@@ -83,67 +105,79 @@ class Run:
     checkpoint_minutes: float = 3.0
 
     def __post_init__(self) -> None:
-        _check_choice("precision", self.precision, PRECISIONS)
-        _check_choice("compile", self.compile, COMPILE_MODES)
+        check_choice("precision", self.precision, PRECISIONS)
+        check_choice("compile", self.compile, COMPILE_MODES)
         if self.seed < 0:
-            raise ValueError(f"seed={self.seed} is negative: give a number from 0")
-        if not self.evaluate_every > 0 or self.log_every < 1:
-            raise ValueError(
-                f"evaluate_every={self.evaluate_every} and log_every={self.log_every} must be above 0: try 1.0 and 50"
-            )
+            raise ValueError(f"seed must not be negative, got {self.seed}")
+        for name in ("evaluate_every", "log_every"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be above 0, got {getattr(self, name)}")
 
 
 @dataclass(frozen=True)
 class Config:
-    """A training: what it learns, from what, with what.
+    """A training run: what is learned, from which encodings, with which model and how.
 
-    >>> config = Config.from_dict({"task": {"name": "sorting"}, "encoding": {"name": "magnetic", "k": 25}})
-    >>> config.encoding
-    Magnetic(..., k=25, ...)
+    Args:
+        task: The task.
+        encoding: The positional encodings with their encoders.
+        model: The model.
+        optim: Optimiser and schedule.
+        data: How examples reach the model.
+        run: How the run is executed and watched.
+
+    >>> config = Config.from_dict({"task": {"name": "sorting"}, "encoding": {"magnetic": {"k": 25}}})
+    >>> config.to_dict()["encoding"]["magnetic"]["q"]
+    'Relative(0.25)'
     >>> Config.from_dict(config.to_dict()) == config
     True
     """
 
     task: Task
-    encoding: EncodingChoice
-    model: ModelChoice = field(default_factory=Transformer)
+    encoding: PositionalEncodings = field(default_factory=PositionalEncodings)
+    model: ModelOptions = field(default_factory=Transformer)
     optim: Optim = field(default_factory=Optim)
     data: Data = field(default_factory=Data)
     run: Run = field(default_factory=Run)
 
-    def __post_init__(self) -> None:
-        self.model.check(self.task)
-        if self.encoding.pair_steps and not isinstance(self.task, Playground):
-            raise ValueError(f"encoding.pair_steps={self.encoding.pair_steps} is for tasks of pairs: leave it out")
-
     @classmethod
     def from_dict(cls, tables: Mapping[str, Mapping[str, Any]]) -> "Config":
-        """From plain tables; what is not known, or of another type, is named."""
-        unknown = [name for name in tables if name not in {field.name for field in fields(cls)}]
-        if unknown:
-            raise ValueError(f"unknown table {unknown[0]!r}: choose one of {', '.join(f.name for f in fields(cls))}")
-        parts: dict[str, Any] = {}
+        """From plain tables; unknown names and values of other types raise errors that name them."""
+        made: dict[str, Any] = {}
         for name, table in tables.items():
+            check_choice("table", name, tuple(option.name for option in fields(cls)))
             if not isinstance(table, Mapping):
-                raise ValueError(f"{name}={table!r} is no table: write {name}.option = value")
-            if name in NAMED:
-                parts[name] = _named(name, table)
+                raise ValueError(f"{name} must be a table of options, got {table!r}")
+            if name == "encoding":
+                made[name] = PositionalEncodings.from_dict(table)
+            elif name in KINDS:
+                check_choice(name, table.get("name"), KINDS[name])
+                options = {key: value for key, value in table.items() if key != "name"}
+                made[name] = make(KINDS[name][table["name"]], options, name)
             else:
-                parts[name] = make(PLAIN[name], table, name)
-        return cls(**parts)
+                made[name] = make({"optim": Optim, "data": Data, "run": Run}[name], table, name)
+        return cls(**made)
 
-    def to_dict(self) -> dict[str, dict[str, Any]]:
+    def to_dict(self) -> Tables:
         """The tables that `from_dict` makes the same object from, in JSON's types."""
-        tables: dict[str, dict[str, Any]] = {}
+        tables: Tables = {}
         for part in fields(self):
             value = getattr(self, part.name)
-            named = {"name": _name_of(part.name, type(value))} if part.name in NAMED else {}
-            tables[part.name] = json.loads(json.dumps({**named, **asdict(value)}))
+            if part.name == "encoding":
+                tables[part.name] = value.to_dict()
+                continue
+            kind = {"name": self.name_of(part.name)} if part.name in KINDS else {}
+            tables[part.name] = {**kind, **{name: plain(getattr(value, name)) for name in options_of(type(value))}}
         return tables
+
+    def name_of(self, table: str) -> str:
+        """Name of the task or the model in its table of names."""
+        wanted = type(getattr(self, table))
+        return next(name for name, kind in KINDS[table].items() if kind is wanted)
 
     @property
     def hash(self) -> str:
-        """Twelve letters that stand for everything that decides the result; how it is watched does not."""
+        """Twelve letters that identify everything that decides the result, but not how the run is watched."""
         tables = self.to_dict()
         deciding = ("seed", "precision", "evaluate_every", "patience")
         kept = {**tables, "run": {name: tables["run"][name] for name in deciding}}
@@ -151,58 +185,133 @@ class Config:
         return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:12]
 
 
-NAMED: dict[str, Mapping[str, type]] = {"task": TASKS, "encoding": ENCODINGS, "model": MODELS}
+KINDS: dict[str, Mapping[str, type]] = {"task": TASKS, "model": MODELS}
 """Tables whose `name` chooses among several kinds."""
 
-PLAIN: dict[str, type] = {"optim": Optim, "data": Data, "run": Run}
 
+def configuration(
+    task: str,
+    encoding: str,
+    preset: str = "paper",
+    changes: Mapping[str, Mapping[str, Any]] | None = None,
+    overrides: Sequence[str] = (),
+) -> Config:
+    """A preset of a task for an encoding, with changes.
 
-def make(kind: type, table: Mapping[str, Any], where: str) -> Any:
-    """A dataclass from a table.
+    Args:
+        task: Name of the task.
+        encoding: Names of encodings or encoders, such as `magnetic` or `magnetic+walks`; `none` for none.
+        preset: Name of one of the task's presets.
+        changes: Tables that are merged over those of the preset.
+        overrides: Settings `table.option=value` that are applied last.
 
-    >>> make(Optim, {"lr": "fast"}, "optim")
-    Traceback (most recent call last):
-    ValueError: optim.lr='fast' is no float: give a value such as 0.0004
+    >>> configuration("sorting", "magnetic").optim.lr, configuration("sorting", "walks").optim.lr
+    (0.0005, 0.0004)
+    >>> configuration("sorting", "magnetic", overrides=["optim.lr=1e-3"]).optim.lr
+    0.001
     """
-    known = {option.name: option for option in fields(kind)}
-    hints = typing.get_type_hints(kind)
-    values = {}
-    for name, value in table.items():
+    check_choice("task", task, TASKS)
+    tables: Tables = {
+        "task": {"name": task},
+        "encoding": {name: {} for name in named(encoding)},
+        "model": {"name": "transformer"},
+    }
+    tables = _with_preset(tables, encoding, TASKS[task].presets, preset)
+    return changed(merge(tables, changes or {}), overrides)
+
+
+def changed(config: Config | Tables, overrides: Sequence[str]) -> Config:
+    """A configuration with some settings `table.option=value`.
+
+    >>> changed(configuration("sorting", "magnetic"), ["data.mode=pooled", "encoding.k=8"]).data.mode
+    'pooled'
+    """
+    tables = config.to_dict() if isinstance(config, Config) else config
+    for override in overrides:
+        given = parse_override(override)
+        _check_override(tables, given)
+        tables = merge(tables, given)
+    return Config.from_dict(tables)
+
+
+def merge(first: Mapping[str, Mapping[str, Any]], second: Mapping[str, Mapping[str, Any]]) -> Tables:
+    """Tables with those of `second` laid over them.
+
+    In `encoding`, a table is one of the encodings, which is added if it is not there; `none` removes it; any other
+    value is an option of all encodings that have it.
+
+    >>> merge({"optim": {"lr": 1.0, "clip": 0.1}}, {"optim": {"lr": 2.0}})
+    {'optim': {'lr': 2.0, 'clip': 0.1}}
+    >>> merge({"encoding": {"magnetic": {}, "walks": {}}}, {"encoding": {"k": 8, "walks": "none", "svd": {"rank": 4}}})
+    {'encoding': {'magnetic': {'k': 8}, 'svd': {'rank': 4}}}
+    """
+    merged = {name: dict(table) for name, table in first.items()}
+    for name, table in second.items():
+        kept = merged.get(name, {})
+        if name == "encoding":
+            merged[name] = _merge_encodings(kept, table)
+            continue
+        if name in KINDS and "name" in table:  # another kind takes over the options that it has, too
+            check_choice(name, table["name"], KINDS[name])
+            known = options_of(KINDS[name][table["name"]])
+            kept = {option: value for option, value in kept.items() if option in known}
+        merged[name] = {**kept, **table}
+    return merged
+
+
+def parse_override(text: str) -> Tables:
+    """Tables from `table.option=value`; the value is written as in TOML, and strings need no quotes.
+
+    >>> parse_override("optim.betas=[0.9, 0.99]"), parse_override("encoding.walks.steps=5")
+    ({'optim': {'betas': [0.9, 0.99]}}, {'encoding': {'walks': {'steps': 5}}})
+    """
+    name, equals, value = text.partition("=")
+    table, *path = name.strip().split(".")
+    if not equals or not path or len(path) > (2 if table == "encoding" else 1) or not all([table, *path]):
+        raise ValueError(f"settings are written table.option=value, such as optim.lr=3e-4, got {text!r}")
+    parsed = parse(value)
+    return {table: {path[0]: parsed if len(path) == 1 else {path[1]: parsed}}}
+
+
+def _with_preset(tables: Tables, encoding: str, presets: Mapping[str, Mapping[str, Any]], name: str) -> Tables:
+    """The tables with those of a preset: first its base, then its own, then those for this encoding."""
+    check_choice("preset", name, presets)
+    own = dict(presets[name])
+    base, special = own.pop("base", None), own.pop("encodings", {})
+    if base is not None:
+        tables = _with_preset(tables, encoding, presets, base)
+    return merge(merge(tables, own), special.get(encoding, {}))
+
+
+def _merge_encodings(kept: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {name: dict(options) for name, options in kept.items()}
+    for name, value in given.items():
+        if isinstance(value, Mapping):
+            merged[name] = {**merged.get(name, {}), **value}
+        elif name in merged and value in (None, "none"):
+            del merged[name]
+        elif name not in names_known():
+            for part, options in merged.items():
+                if name in options_named(part, options.get("encoder")):
+                    options[name] = value
+    return merged
+
+
+def _check_override(tables: Tables, given: Tables) -> None:
+    """Raise an error if a setting of encodings would have no effect, or add an encoding by mistake."""
+    parts = tables.get("encoding", {})
+    for name, value in given.get("encoding", {}).items():
+        if name in names_known() and name not in parts:
+            raise ValueError(
+                f"encoding.{name} is not part of this configuration ({'+'.join(parts) or 'none'}): "
+                f"choose it with --encoding {'+'.join([*parts, name])}"
+            )
+        if isinstance(value, Mapping) or name in parts:
+            continue
+        known = dict.fromkeys(
+            key for part, options in parts.items() for key in options_named(part, options.get("encoder"))
+        )
         if name not in known:
-            of = f" of {_name_of(where, kind)!r}" if where in NAMED else ""
-            choices = ", ".join(known) or "none (it has none)"
-            raise ValueError(f"unknown option {where}.{name}{of}: choose one of {choices}")
-        values[name] = _typed(value, hints[name], f"{where}.{name}", known[name].default)
-    try:
-        return kind(**values)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
-
-
-def _typed(value: Any, hint: Any, name: str, default: Any) -> Any:
-    """The value as the field's type: whole numbers count as floats, lists as tuples, nothing else as anything else."""
-    if typing.get_origin(hint) is tuple and isinstance(value, list | tuple):
-        return tuple(_typed(item, typing.get_args(hint)[0], name, default) for item in value)
-    if isinstance(hint, types.UnionType):
-        hint = typing.get_args(hint)[0]
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(hint, type) or type(value) is not hint:
-        kind = getattr(hint, "__name__", str(hint))
-        raise ValueError(f"{name}={value!r} is no {kind}: give a value such as {default}")
-    return value
-
-
-def _named(where: str, table: Mapping[str, Any]) -> Any:
-    name = table.get("name")
-    _check_choice(where, name, NAMED[where])
-    return make(NAMED[where][str(name)], {key: value for key, value in table.items() if key != "name"}, where)
-
-
-def _name_of(where: str, wanted: type) -> str:
-    return next(name for name, kind in NAMED[where].items() if wanted is kind)
-
-
-def _check_choice(name: str, value: object, known: Any) -> None:
-    if value not in known:
-        raise ValueError(f"{name}={value!r} is not known: choose one of {', '.join(known)}")
+            raise ValueError(
+                f"unknown option encoding.{name}: choose one of {', '.join(known) or '(it has no options)'}"
+            )

@@ -1,41 +1,140 @@
-"""Data at training speed: examples and encodings stay on the device, batches are gathered there, nothing waits.
+"""Data at training speed: examples and encodings stay on the device, and batches are gathered there without waiting.
 
 The batches of an epoch are a function of seed and epoch alone, whether encodings are kept or computed pool by pool.
 """
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from magnetite.batching import Batch, Shape
-from magnetite.buckets import Profile, Rows, Sizes, batch_rows, chunk_shapes, epoch_order, evaluation_batches, profile
-from magnetite.tasks import Examples, Task, draw
-from magnetite.training.capture import ALONE
+from magnetite.batching import Batch, BatchShape, QueryPairs, gather
+from magnetite.batching.buckets import (
+    Extent,
+    Rows,
+    Sizes,
+    batch_rows,
+    epoch_order,
+    evaluation_batches,
+    plan,
+)
+from magnetite.encodings import RandomWalk
+from magnetite.graphs import Digraphs
+from magnetite.packed import Packed
+from magnetite.tasks import Examples, Task
+from magnetite.training.capture import CAPTURE_LOCK
 from magnetite.training.config import Data
-from magnetite.training.memory import room
-from magnetite.training.pools import Block, Encodings, Pool, Share
 
 FIRST_POOLS = 4
-"""Pools of fresh data whose sizes decide the shapes of the chunks; a later one may make them grow."""
+"""Pools of fresh data whose sizes decide the shapes of the batches; a later pool may make them grow."""
 
 SAMPLE = 256
-"""Graphs that are encoded to learn how much memory all of them would take."""
+"""Graphs that are encoded to estimate the memory that all of them would take."""
 
-EVALUATION_TOKENS, EVALUATION_PAIRS = 65_536, 2**20
-"""The most slots and pairs of a batch that is measured: it is not compiled, and larger graphs ask about more."""
+EVALUATION_TOKENS, EVALUATION_QUERIES = 65_536, 2**20
+"""Most padded nodes and query pairs of an evaluation batch: it is not compiled, and larger graphs have more pairs."""
+
+FREE_FRACTION = {"cuda": 0.75, "cpu": 0.25}
+"""Fraction of the free memory that encodings may take; on the CPU they are held twice while they are joined."""
+
+MEMORY, CONTROL_GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+"""Where Linux says how much memory is free, and how much of it a container or a job may use."""
+
+Encodings = Mapping[str, Callable[[Any], Packed]]
+
+
+@dataclass(frozen=True)
+class Share:
+    """Which of several processes this is; each takes every `processes`-th graph of a batch.
+
+    Args:
+        process: Rank of this process.
+        processes: Number of processes.
+    """
+
+    process: int = 0
+    processes: int = 1
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Graphs on the device with their encodings and query pairs, from which batches are gathered.
+
+    Args:
+        graphs: The graphs.
+        encodings: Results of encodings, by name.
+        query: Query pairs of the graphs, for tasks that have them.
+    """
+
+    graphs: Digraphs
+    encodings: Mapping[str, Packed]
+    query: QueryPairs | None = None
+
+    @classmethod
+    def encode(cls, examples: Examples, encodings: Encodings) -> "Pool":
+        """Compute every encoding of the examples, on their device."""
+        graphs = examples.graphs
+        results = {name: _stored(encoding, graphs.device)(graphs) for name, encoding in encodings.items()}
+        return cls(graphs, results, None if examples.targets is None else examples.targets.query())
+
+    def batch(self, ids: Int[Tensor, " chosen"], shape: BatchShape) -> Batch:
+        """A batch of this shape with some of the examples."""
+        return gather(self.graphs, ids, shape, self.encodings, self.query)
+
+    @property
+    def bytes(self) -> int:
+        """Memory of all tensors."""
+        held = [self.graphs, *self.encodings.values(), *([] if self.query is None else [self.query])]
+        return sum(tensor.nbytes for item in held for tensor in item.tensors().values())
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive steps that share a pool.
+
+    Args:
+        pool: The examples.
+        ids: The graphs of this process in each step, smallest first.
+        weights: Sum of the weights of all graphs of each step, over all processes.
+        extent: The room that the batches need.
+    """
+
+    pool: Pool
+    ids: Int[Tensor, "steps graphs"]
+    weights: Float[Tensor, " steps"]
+    extent: Extent
+
+    def __len__(self) -> int:
+        return self.ids.shape[0]
+
+    def batches(self, ids: Int[Tensor, " graphs"], shapes: Sequence[BatchShape]) -> list[Batch]:
+        """The micro-batches of a step with these graphs."""
+        pieces = ids.split([shape.graphs for shape in shapes])
+        return [self.pool.batch(piece, shape) for piece, shape in zip(pieces, shapes, strict=True)]
 
 
 class TrainingData:
-    """The training examples of a task as blocks of steps, without end, from any step on.
+    """The training examples of a task as endless blocks of steps, from any step on.
+
+    Args:
+        task: The task.
+        encodings: The encodings that the model reads, by name.
+        config: Where encodings come from.
+        batch: Number of graphs per step, over all processes.
+        seed: Seed of the order of the graphs, and of fresh data.
+        device: Device of examples and encodings.
+        share: Which of several processes this is.
 
     >>> from magnetite.tasks import Sorting
     >>> data = TrainingData(Sorting(train=100), {}, Data(), batch=40, seed=0, device="cpu")
     >>> block = next(data.blocks(step=2))
-    >>> data.steps, len(block), [len(batch) for batch in block.chunks(0, data.shapes(epochs=1))]
+    >>> data.steps, len(block), [len(batch) for batch in block.batches(block.ids[0], data.shapes(epochs=1))]
     (5, 3, [40])
     """
 
@@ -51,12 +150,12 @@ class TrainingData:
     ):
         self.task, self.encodings, self.config, self.batch, self.seed = task, encodings, config, batch, seed
         self.device, self.share = torch.device(device), share or Share()
-        self._drawn = None if config.mode == "fresh" else _Drawn.of(task, draw(task, "train", device))
-        count = _fresh_count(task) if self._drawn is None else len(self._drawn.examples)
+        self._whole = None if config.mode == "fresh" else _Measured.of(task, task.examples("train", device))
+        count = _fresh_count(task) if self._whole is None else len(self._whole.examples)
         self.steps = count // batch
         if not self.steps:
-            raise ValueError(f"{count} training graphs fill no batch of {batch}: lower optim.batch or raise task.train")
-        self.resident = self._drawn is not None and self._fits(self._drawn.examples)
+            raise ValueError(f"optim.batch must be at most {count}, the number of training graphs, got {batch}")
+        self.resident = self._whole is not None and self._fits(self._whole.examples)
         self.pool_steps = self.steps if self.resident else max(1, min(self.steps, config.pool // batch))
         self._kept: Pool | None = None
         self._epoch: tuple[int, Rows] | None = None
@@ -64,29 +163,29 @@ class TrainingData:
     @property
     def mode(self) -> str:
         """Where the encodings come from: resident, pooled or fresh."""
-        return "fresh" if self._drawn is None else "resident" if self.resident else "pooled"
+        return "fresh" if self._whole is None else "resident" if self.resident else "pooled"
 
-    def shapes(self, epochs: int) -> tuple[Shape, ...]:
-        """Chunks that hold all batches of so many epochs; of fresh data, those of the first pools, with some room."""
-        if self._drawn is None:
+    def shapes(self, epochs: int) -> tuple[BatchShape, ...]:
+        """Micro-batches that hold the steps of so many epochs; of fresh data, those of the first pools with a margin."""
+        if self._whole is None:
             stream = self.task.stream(self.seed, self.pool_steps * self.batch, "cpu")
-            drawn = [_sizes(next(stream)) for _ in range(FIRST_POOLS)]
-            each = [self._profile(self._rows(sizes, number), sizes) for number, sizes in enumerate(drawn)]
-            return chunk_shapes(Profile.join(each).with_room(), self.config.tokens)
-        sizes = self._drawn.sizes
-        each = [self._profile(self._rows(sizes, epoch), sizes) for epoch in range(epochs)]
-        return chunk_shapes(Profile.join(each), self.config.tokens)
+            sizes = [_sizes(next(stream)) for _ in range(FIRST_POOLS)]
+            extents = [self._extent(self._rows(each, number), each) for number, each in enumerate(sizes)]
+            return plan(Extent.join(extents).with_margin(), self.config.tokens)
+        sizes = self._whole.sizes
+        extents = [self._extent(self._rows(sizes, epoch), sizes) for epoch in range(epochs)]
+        return plan(Extent.join(extents), self.config.tokens)
 
     def blocks(self, step: int = 0) -> Iterator[Block]:
-        """The blocks from a step on, the next one prepared on a GPU while the last one trains."""
-        places = self._places(step)
+        """The blocks from a step on; on a GPU the next one is prepared while the last one trains."""
+        spans = self._spans(step)
         if self.resident or self.device.type != "cuda":
-            yield from (self._block(*place) for place in places)
+            yield from (self._block(*span) for span in spans)
         else:
-            yield from _ahead(lambda: self._block(*next(places)), self.device)
+            yield from _ahead(lambda: self._block(*next(spans)), self.device)
 
-    def _places(self, step: int) -> Iterator[tuple[int, int, int]]:
-        """Epoch, first and last step in it of every block, from a step on."""
+    def _spans(self, step: int) -> Iterator[tuple[int, int, int]]:
+        """Epoch, and first and last step in it, of every block from a step on."""
         epoch, inside = divmod(step, self.steps)
         while True:
             while inside < self.steps:
@@ -96,40 +195,40 @@ class TrainingData:
             epoch, inside = epoch + 1, 0
 
     def _block(self, epoch: int, first: int, last: int) -> Block:
-        if self._drawn is None:
+        if self._whole is None:
             return self._fresh_block(epoch, first, last)
-        if self._epoch is None or self._epoch[0] != epoch:  # several blocks ask for the same epoch
-            self._epoch = epoch, self._rows(self._drawn.sizes, epoch)
-        return self._cut(self._drawn, self._epoch[1], slice(first, last))
+        if self._epoch is None or self._epoch[0] != epoch:  # several blocks share an epoch
+            self._epoch = epoch, self._rows(self._whole.sizes, epoch)
+        return self._cut(self._whole, self._epoch[1][first:last])
 
     def _fresh_block(self, epoch: int, first: int, last: int) -> Block:
         per_epoch = -(-self.steps // self.pool_steps)
         number = epoch * per_epoch + first // self.pool_steps
         count = self.pool_steps * self.batch
-        drawn = _Drawn.of(self.task, next(self.task.stream(self.seed, count, self.device, number)))
+        fresh = _Measured.of(self.task, next(self.task.stream(self.seed, count, self.device, number)))
         start = first % self.pool_steps
-        return self._cut(drawn, self._rows(drawn.sizes, number), slice(start, start + last - first))
+        return self._cut(fresh, self._rows(fresh.sizes, number)[start : start + last - first])
 
-    def _cut(self, drawn: "_Drawn", rows: Rows, steps: slice) -> Block:
-        rows = rows[steps]
-        most = self._profile(rows, drawn.sizes)
+    def _cut(self, measured: "_Measured", rows: Rows) -> Block:
+        """The block of these steps, one row of graphs each."""
+        extent = self._extent(rows, measured.sizes)
         mine = rows[:, self.share.process :: self.share.processes]
-        totals = drawn.weights[torch.from_numpy(rows).to(self.device)].sum(1)
+        weights = measured.weights[torch.from_numpy(rows).to(self.device)].sum(1)
         if self.resident:
             if self._kept is None:
-                self._kept = Pool.encode(drawn.examples, self.encodings)
+                self._kept = Pool.encode(measured.examples, self.encodings)
                 if self.device.type == "cuda":
-                    torch.cuda.empty_cache()  # what the eigensolver took, others on this GPU can use
-            return Block(self._kept, torch.from_numpy(mine).to(self.device), totals, most)
-        chosen = drawn.examples.select(torch.from_numpy(mine.ravel()).to(self.device))
+                    torch.cuda.empty_cache()  # other processes on this GPU can use what the eigensolver needed
+            return Block(self._kept, torch.from_numpy(mine).to(self.device), weights, extent)
+        chosen = measured.examples.select(torch.from_numpy(mine.ravel()).to(self.device))
         local = torch.arange(mine.size, device=self.device).view(mine.shape)
-        return Block(Pool.encode(chosen, self.encodings), local, totals, most)
+        return Block(Pool.encode(chosen, self.encodings), local, weights, extent)
 
     def _rows(self, sizes: Sizes, number: int) -> Rows:
         return batch_rows(epoch_order(sizes.nodes.size, self.seed, number), sizes.nodes, self.batch)
 
-    def _profile(self, rows: Rows, sizes: Sizes) -> Profile:
-        return profile(rows, sizes, self.share.processes)
+    def _extent(self, rows: Rows, sizes: Sizes) -> Extent:
+        return Extent.of(rows, sizes, self.share.processes)
 
     def _fits(self, examples: Examples) -> bool:
         if self.config.mode != "auto":
@@ -138,7 +237,16 @@ class TrainingData:
 
 
 class EvaluationData:
-    """A whole split in a few fixed shapes, every graph once; encodings are kept where they fit."""
+    """A whole split in exact batches, every graph once; encodings are kept if they fit into memory.
+
+    Args:
+        task: The task.
+        split: Name of the split.
+        encodings: The encodings that the model reads, by name.
+        config: Limits of memory and of the size of a batch.
+        device: Device of examples and encodings.
+        share: Which of several processes this is.
+    """
 
     def __init__(
         self,
@@ -150,9 +258,10 @@ class EvaluationData:
         share: Share | None = None,
     ):
         self.encodings, self.share = encodings, share or Share()
-        self.examples = draw(task, split, device)
+        self.examples = task.examples(split, device)
         self.weight = float(task.weights(self.examples).sum(dtype=torch.float64))
-        self.plan = evaluation_batches(_sizes(self.examples), min(config.tokens, EVALUATION_TOKENS), EVALUATION_PAIRS)
+        self.sizes = _sizes(self.examples)
+        self.plan = evaluation_batches(self.sizes, min(config.tokens, EVALUATION_TOKENS), EVALUATION_QUERIES)
         fits = _fits(self.examples, encodings, config.memory, self.share.processes)
         self._kept = Pool.encode(self.examples, encodings) if fits else None
 
@@ -160,38 +269,76 @@ class EvaluationData:
         return len(self.examples)
 
     def batches(self) -> Iterator[Batch]:
-        """This process's batches."""
+        """The batches of this process."""
         device = self.examples.graphs.device
-        for planned in self.plan[self.share.process :: self.share.processes]:
-            ids = torch.from_numpy(planned.ids).to(device)
+        for chosen in self.plan[self.share.process :: self.share.processes]:
+            ids, shape = torch.from_numpy(chosen).to(device), self.sizes.shape(chosen)
             if self._kept is not None:
-                yield self._kept.batches(ids, [planned.shape])[0]
+                yield self._kept.batch(ids, shape)
             else:
-                chosen = Pool.encode(self.examples.select(ids), self.encodings)
-                yield chosen.batches(torch.arange(ids.numel(), device=device), [planned.shape])[0]
+                encoded = Pool.encode(self.examples.select(ids), self.encodings)
+                yield encoded.batch(torch.arange(ids.numel(), device=device), shape)
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
-    """Examples, their sizes, and what each counts in the loss: measured once, as targets of all pairs are many."""
+class _Measured:
+    """Examples, their sizes and loss weights: measured once, since the targets of all node pairs are many."""
 
     examples: Examples
     sizes: Sizes
     weights: Float[Tensor, " graphs"]
 
     @classmethod
-    def of(cls, task: Task, examples: Examples) -> "_Drawn":
+    def of(cls, task: Task, examples: Examples) -> "_Measured":
         return cls(examples, _sizes(examples), task.weights(examples))
+
+
+def room(device: torch.device, processes: int = 1) -> float:
+    """Bytes for the encodings of one of several processes, which have a GPU each or share a machine.
+
+    The rest of the free memory is left for the model and for the computation of the encodings.
+    """
+    free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else _free_memory() / processes
+    return FREE_FRACTION[device.type] * free
+
+
+def _free_memory() -> float:
+    """Bytes that are free on the machine and for this job; infinite if the system does not say."""
+    free = math.inf
+    if MEMORY.exists():
+        free = 1024 * _number(MEMORY, "MemAvailable:")
+    limit = CONTROL_GROUP / "memory.max"
+    if limit.exists() and (most := limit.read_text(encoding="utf-8").strip()) != "max":
+        used = int((CONTROL_GROUP / "memory.current").read_text(encoding="utf-8"))
+        free = min(free, int(most) - used + _number(CONTROL_GROUP / "memory.stat", "inactive_file"))
+    return free
+
+
+def _number(path: Path, name: str) -> int:
+    """The number beside a name in a file."""
+    return next(int(line.split()[1]) for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(name))
+
+
+def _stored(encoding: Callable[[Any], Packed], device: torch.device) -> Callable[[Any], Packed]:
+    """The encoding as a pool keeps it: features of node pairs in half precision on a GPU.
+
+    They are probabilities, which autocast would round further, to bfloat16; and half the memory lets larger data stay
+    on the GPU. The walks of a few graphs at a time are written as halves, so all of them never exist in single
+    precision.
+    """
+    if device.type == "cuda" and isinstance(encoding, RandomWalk):
+        return replace(encoding, dtype=torch.float16)
+    return encoding
 
 
 def _sizes(examples: Examples) -> Sizes:
     graphs, targets = examples.graphs, examples.targets
-    pairs = torch.zeros_like(graphs.sizes) if targets is None else targets.counts
-    return Sizes(*(counts.cpu().numpy() for counts in (graphs.sizes, graphs.edge_ptr.diff(), pairs)))
+    queries = torch.zeros_like(graphs.sizes) if targets is None else targets.counts
+    return Sizes(*(counts.cpu().numpy() for counts in (graphs.sizes, graphs.edge_ptr.diff(), queries)))
 
 
 def _fits(examples: Examples, encodings: Encodings, memory: float, processes: int) -> bool:
-    """Whether the encodings of all examples take less than `memory` GiB, and find room; judged by some of them."""
+    """Whether the encodings of all examples take less than `memory` GiB and find room, estimated from a sample."""
     device = examples.graphs.device
     limit = min(memory * 2**30, room(device, processes))
     ids = torch.linspace(0, len(examples) - 1, min(SAMPLE, len(examples)), device=device).long()
@@ -200,21 +347,21 @@ def _fits(examples: Examples, encodings: Encodings, memory: float, processes: in
 
 
 def _fresh_count(task: Task) -> int:
-    """Graphs of a training epoch, without drawing them all: as many times the drawn ones as in the first shard."""
+    """Graphs of a training epoch, without generating them: in proportion to those of the first shard."""
     first = task.shard("train", 0)
     part = task.split("train")
     return len(first) * part.count // min(task.shard_size, part.count)
 
 
 def _ahead(make: Callable[[], Block], device: torch.device) -> Iterator[Block]:
-    """Make blocks one ahead, in a thread with a stream of its own, while the GPU works on the last one.
+    """Make blocks one ahead, in a thread with its own stream, while the GPU works on the last one.
 
-    Not while a step is captured: of that there is little, and none once all shapes were met.
+    Not while a step is captured, which happens once per shape.
     """
     side = torch.cuda.Stream(device)
 
     def work() -> Block:
-        with ALONE, torch.cuda.device(device), torch.cuda.stream(side):
+        with CAPTURE_LOCK, torch.cuda.device(device), torch.cuda.stream(side):
             block = make()
             side.synchronize()
         return block
@@ -223,7 +370,7 @@ def _ahead(make: Callable[[], Block], device: torch.device) -> Iterator[Block]:
         waiting = thread.submit(work)
         while True:
             block = waiting.result()
-            # Memory of blocks that were given away may still be read: the next one is written after what was asked for.
+            # Memory of earlier blocks may still be read: the next block is written after the steps in flight.
             side.wait_stream(torch.cuda.current_stream(device))
             waiting = thread.submit(work)
             yield block

@@ -1,259 +1,203 @@
-"""The position encoders that a training can be asked for by name, each with its options."""
+"""Positional encodings by name: which encodings a model is given, and the encoders that read them.
 
-from dataclasses import dataclass
-from typing import Any
+A configuration is a mapping from names to options, `{"magnetic": {"k": 25, "encoder": "maglapnet"}, "walks": {}}`.
+"""
 
-from magnetite import nn
-from magnetite.encodings import MagneticLaplacian, RandomWalk
+import inspect
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, replace
+from typing import Any, get_type_hints
+
+from magnetite.encodings import ENCODINGS
 from magnetite.linalg.potential import Relative
-from magnetite.nn.positions import PositionEncoder
-
-
-@dataclass(frozen=True)
-class Room:
-    """What the model has room for: width of a node's vector, heads and layers of attention."""
-
-    width: int
-    heads: int
-    layers: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class EncodingChoice:
-    """Base of the choices, each a frozen dataclass of options.
-
-    Beside any of them, `pair_steps > 0` gives random walks of so many steps to a head of pairs, as `p_k^{1/k}` with
-    `pair_root`.
-    """
-
-    pair_steps: int = 0
-    pair_root: bool = True
-
-    def __post_init__(self) -> None:
-        if self.pair_steps < 0:
-            raise ValueError(f"pair_steps={self.pair_steps} is no number of steps: give 0 for none, or such as 16")
-
-    @property
-    def pair_channels(self) -> int:
-        """Features of pairs of nodes that the encoder gives to a head of pairs."""
-        return self.own_pair_channels + (self._pair_walks().pair_channels if self.pair_steps else 0)
-
-    def encoder(self, room: Room) -> PositionEncoder | None:
-        """The encoder for a model: the choice's own one, and the walks between pairs."""
-        own = self.own_encoder(room)
-        if not self.pair_steps:
-            return own
-        return self._pair_walks() if own is None else nn.Combined([own, self._pair_walks()])
-
-    @property
-    def own_pair_channels(self) -> int:
-        """Those of the choice's own encoder."""
-        return 0
-
-    def own_encoder(self, room: Room) -> PositionEncoder | None:
-        """The encoder that the choice stands for."""
-        raise NotImplementedError
-
-    def _pair_walks(self) -> nn.PairWalkEncoder:
-        return nn.PairWalkEncoder(self.pair_steps, self.pair_root)
-
-
-@dataclass(frozen=True)
-class NoEncoding(EncodingChoice):
-    """Nodes know nothing of their position."""
-
-    def own_encoder(self, room: Room) -> None:  # noqa: ARG002
-        """There is none."""
-        return
-
-
-@dataclass(frozen=True)
-class Eigenvectors(EncodingChoice):
-    """What every MagLapNet over `k` eigenvectors can be asked for; `sign` is none, mlp or gnn."""
-
-    k: int = 16
-    attention: bool = True
-    scaling: str = "none"
-    dropout: float = 0.15
-    sign: str = "none"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.sign not in SIGNS:
-            raise ValueError(f"sign={self.sign!r} is not known: choose one of {', '.join(SIGNS)}")
-
-    def options(self) -> dict[str, Any]:
-        """What the network is made with beside its sizes and its encoding."""
-        sign = SIGNS[self.sign]
-        parts = {"attention": self.attention, "scaling": self.scaling, "dropout": self.dropout}
-        return {**parts, "sign": None if sign is None else sign()}
-
-
-@dataclass(frozen=True)
-class Magnetic(Eigenvectors):
-    """MagLapNet over eigenvectors of relative potential `q`; `potentials > 1` gives multi-q, `q·{1 … Q}`."""
-
-    q: float = 0.25
-    potentials: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.encoding()  # which checks the rest
-
-    def encoding(self) -> MagneticLaplacian:
-        """The eigenpairs that the encoder is fed with."""
-        return magnetic(self.k, self.q, self.potentials)
-
-    def own_encoder(self, room: Room) -> PositionEncoder:
-        """The MagLapNet."""
-        return nn.MagLapNet(self.k, room.width, self.encoding(), **self.options())
-
-
-@dataclass(frozen=True)
-class Combinatorial(Eigenvectors):
-    """MagLapNet over eigenvectors of the combinatorial Laplacian; without a `sign` net, training draws signs."""
-
-    def own_encoder(self, room: Room) -> PositionEncoder:
-        """The MagLapNet."""
-        return nn.LaplacianEncoder(self.k, room.width, **self.options())
-
-
-@dataclass(frozen=True)
-class Walks(EncodingChoice):
-    """Random walks summed to one vector a node; `restart = 0` leaves PageRank out."""
-
-    steps: int = 3
-    restart: float = 0.05
-    reverse: bool = True
-
-    def encoding(self) -> RandomWalk:
-        """The features of pairs that the encoder is fed with."""
-        return RandomWalk(self.steps, self.restart or None, self.reverse)
-
-    def own_encoder(self, room: Room) -> PositionEncoder:
-        """The encoder of nodes."""
-        return nn.WalkEncoder(room.width, self.encoding())
-
-
-@dataclass(frozen=True)
-class RelativeWalks(Walks):
-    """Random walks added to the logits of attention; with `nodes`, summed to one vector a node as well.
-
-    Nodes without features need both: attention mixes what is equal to what is equal, whatever its weights.
-    """
-
-    nodes: bool = True
-
-    def own_encoder(self, room: Room) -> PositionEncoder:
-        """The encoder of biases, beside that of nodes."""
-        biases = nn.RelativeWalkEncoder(room.heads, room.layers, self.encoding())
-        return nn.Combined([super().own_encoder(room), biases]) if self.nodes else biases
-
-
-@dataclass(frozen=True)
-class MagneticAndWalks(Magnetic):
-    """Magnetic eigenvectors for the nodes, and random walks added to the logits of attention."""
-
-    steps: int = 3
-    restart: float = 0.05
-
-    def own_encoder(self, room: Room) -> PositionEncoder:
-        """Both encoders."""
-        walks = nn.RelativeWalkEncoder(room.heads, room.layers, RandomWalk(self.steps, self.restart or None))
-        return nn.Combined([super().own_encoder(room), walks])
-
-
-@dataclass(frozen=True)
-class SingularVectors(EncodingChoice):
-    """Singular vectors of the adjacency matrix, `k` of each side."""
-
-    k: int = 16
-
-    def own_encoder(self, room: Room) -> PositionEncoder:
-        """The encoder of nodes."""
-        return nn.SVDEncoder(self.k, room.width)
-
-
-@dataclass(frozen=True)
-class Sinusoids(EncodingChoice):
-    """Sines of the node numbers as they are given."""
-
-    def own_encoder(self, room: Room) -> PositionEncoder:
-        """The encoder of nodes."""
-        return nn.SinusoidalEncoder(room.width)
-
-
-@dataclass(frozen=True)
-class StablePositions(EncodingChoice):
-    """SPE, which no choice of eigenvectors changes, of relative potential `q`; `potentials > 1` gives multi-q.
-
-    `nodes`, `bias` and `pairs` say where it goes: into the nodes, the attention, the head of pairs.
-    """
-
-    k: int = 16
-    q: float = 0.25
-    potentials: int = 1
-    channels: int = 16
-    hidden: int = 64
-    nodes: bool = True
-    bias: bool = False
-    pairs: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        magnetic(self.k, self.q, self.potentials)  # which checks them
-
-    @property
-    def own_pair_channels(self) -> int:
-        """Real and imaginary parts of each channel."""
-        return 2 * self.channels if self.pairs else 0
-
-    def own_encoder(self, room: Room) -> PositionEncoder:
-        """The SPE."""
-        return nn.SPE(
-            self.k,
-            width=room.width if self.nodes else None,
-            heads=room.heads if self.bias else None,
-            layers=room.layers,
-            pairs=self.pairs,
-            channels=self.channels,
-            hidden=self.hidden,
-            encoding=magnetic(self.k, self.q, self.potentials),
-        )
-
-
-@dataclass(frozen=True)
-class MultiPotential(StablePositions):
-    """SPE over several potentials: from all of them together, the lengths of walks can be read."""
-
-    potentials: int = 5
-
-
-SIGNS = {"none": None, "mlp": nn.SignMLP, "gnn": nn.SignGNN}
-"""What makes a MagLapNet independent of signs."""
-
-ENCODINGS: dict[str, type[EncodingChoice]] = {
-    "magnetic": Magnetic,
-    "laplacian": Combinatorial,
-    "walks": Walks,
-    "relative-walks": RelativeWalks,
-    "magnetic+walks": MagneticAndWalks,
-    "svd": SingularVectors,
-    "sinusoidal": Sinusoids,
-    "spe": StablePositions,
-    "multi-q": MultiPotential,
-    "none": NoEncoding,
+from magnetite.nn.encoders import ENCODERS, Combined, PositionEncoder
+from magnetite.training.options import (
+    Option,
+    argument_help,
+    check_choice,
+    is_plain,
+    known_option,
+    make,
+    options_of,
+    plain,
+)
+
+DEFAULT_SIZE = 16
+"""Size (`k`, `rank`) of encodings whose size has no default."""
+
+FOLLOWING = ("encoding", "width", "heads", "layers", "of")
+"""Arguments of encoders that follow from the encoding and the model."""
+
+SHORTHANDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "multi-q": ("spe", {"q": tuple(Relative(0.25 * number) for number in range(1, 6))}),
 }
-"""The encodings by the names that the command line uses."""
+"""Names that stand for another name with other defaults."""
 
 
-def magnetic(k: int, q: float, potentials: int) -> MagneticLaplacian:
-    """The encoding of relative potential `q`, or of `q·{1 … potentials}`.
+@dataclass(frozen=True)
+class EncodingPart:
+    """One encoding and the encoder that reads it.
 
-    >>> magnetic(4, 0.25, 1).q, magnetic(4, 0.1, 2).q
-    (Relative(q=0.25), (Relative(q=0.1), Relative(q=0.2)))
+    Args:
+        name: Its name in the configuration.
+        encoder: Name of the encoder in `ENCODERS`.
+        encoding: The class of the encoding in `ENCODINGS`; None if the encoder reads the graph itself.
+        options: Values of the fields of the encoding.
+        encoder_options: Values of the arguments of the encoder.
     """
-    if potentials < 1:
-        raise ValueError(f"potentials={potentials} is no number of potentials: give 1, or more for multi-q")
-    several = tuple(Relative(q * number) for number in range(1, potentials + 1))
-    return MagneticLaplacian(k, several[0] if potentials == 1 else several)
+
+    name: str
+    encoder: str
+    encoding: type | None
+    options: Mapping[str, Any]
+    encoder_options: Mapping[str, Any]
+
+    @classmethod
+    def from_dict(cls, name: str, table: Mapping[str, Any]) -> "EncodingPart":
+        """The part of this name with these options; the others have their defaults."""
+        where = f"encoding.{name}"
+        encoding, encoder, defaults = _resolved(name, table.get("encoder"))
+        known, own = options_named(name, encoder), _encoding_options(encoding)
+        values = {
+            option: known_option(known, option, where).typed(value, f"{where}.{option}")
+            for option, value in {**defaults, **table}.items()
+        }
+        filled = {option: values.get(option, known[option].default) for option in known if option != "encoder"}
+        part = cls(
+            name,
+            encoder,
+            encoding,
+            {option: value for option, value in filled.items() if option in own and value is not MISSING},
+            {option: value for option, value in filled.items() if option not in own},
+        )
+        part.made(width=DEFAULT_SIZE)  # which checks the options
+        return part
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table that `from_dict` makes the same part from, in JSON's types."""
+        return plain({**self.options, "encoder": self.encoder, **self.encoder_options})
+
+    def made(self, width: int) -> Any:
+        """The encoding for a model of this width; None if there is none."""
+        if self.encoding is None:
+            return None
+        width_follows = "width" in _encoding_options(self.encoding) and "width" not in self.options
+        options = {**self.options, "width": width} if width_follows else self.options
+        return make(self.encoding, options, f"encoding.{self.name}")
+
+    def build(self, width: int, heads: int, layers: int, of: str | None = None) -> PositionEncoder:
+        """The encoder with new parameters; `of` is the name of the encoding in a batch, if it is not the usual one."""
+        given = {} if of is None else {"of": of}
+        try:
+            return ENCODERS[self.encoder].build(self.made(width), width, heads, layers, **self.encoder_options, **given)
+        except ValueError as error:
+            raise ValueError(f"encoding.{self.name}: {error}") from None
+
+
+@dataclass(frozen=True)
+class PositionalEncodings:
+    """The encodings of a model, in order; their sum is added to the node embeddings.
+
+    Args:
+        parts: The encodings with their encoders; none for a model without positions.
+
+    >>> PositionalEncodings.from_dict({"walks": {"steps": 2}}).to_dict()["walks"]["restart"]
+    0.05
+    """
+
+    parts: tuple[EncodingPart, ...] = ()
+
+    @classmethod
+    def from_dict(cls, tables: Mapping[str, Any]) -> "PositionalEncodings":
+        """From a mapping of names to options."""
+        for name, table in tables.items():
+            if not isinstance(table, Mapping):
+                raise ValueError(f"encoding.{name}={table!r} must be a table of options: name an encoding first")
+        return cls(tuple(EncodingPart.from_dict(name, table) for name, table in tables.items()))
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """The mapping that `from_dict` makes the same object from, in JSON's types."""
+        return {part.name: part.to_dict() for part in self.parts}
+
+    def build(self, width: int, heads: int, layers: int) -> PositionEncoder | None:
+        """The encoder of all parts for a model of these sizes; None without positions."""
+        built: list[PositionEncoder] = []
+        held: dict[str, Any] = {}
+        for part in self.parts:
+            encoder = part.build(width, heads, layers)
+            if any(held.setdefault(name, encoding) != encoding for name, encoding in encoder.encodings().items()):
+                encoder = part.build(width, heads, layers, of=part.name)  # another encoding has the usual name
+            built.append(encoder)
+        return None if not built else built[0] if len(built) == 1 else Combined(built)
+
+
+def named(text: str) -> list[str]:
+    """The names in `magnetic+walks`; an empty list for `none`.
+
+    >>> named("magnetic+relative-walks"), named("none")
+    (['magnetic', 'relative-walks'], [])
+    """
+    names = [] if text == "none" else text.split("+")
+    for name in names:
+        check_choice("encoding", name, names_known())
+    if len(set(names)) < len(names):
+        raise ValueError(f"encoding {text!r} has the same name twice: name each encoding once")
+    return names
+
+
+def names_known() -> tuple[str, ...]:
+    """All names that a configuration may hold, and `none`."""
+    return tuple(dict.fromkeys([*ENCODINGS, *ENCODERS, *SHORTHANDS, "none"]))
+
+
+def options_named(name: str, encoder: str | None = None) -> dict[str, Option]:
+    """The options of a part by name: fields of its encoding, `encoder`, and arguments of the encoder.
+
+    >>> list(options_named("pair-walks"))
+    ['encoder', 'steps', 'root']
+    """
+    encoding, chosen, _ = _resolved(name, encoder)
+    own = _encoding_options(encoding)
+    choice = {"encoder": Option("encoder", str, chosen, "Name of the encoder.")}
+    return {**own, **choice, **{key: value for key, value in _encoder_options(chosen).items() if key not in own}}
+
+
+def _resolved(name: str, encoder: str | None) -> tuple[type | None, str, dict[str, Any]]:
+    """Encoding, name of the encoder, and defaults that differ from theirs."""
+    base, defaults = SHORTHANDS.get(name, (name, {}))
+    check_choice("encoding", base, names_known())
+    if base in ENCODINGS:
+        encoding = ENCODINGS[base]
+        reading = tuple(key for key, each in ENCODERS.items() if encoding in each.reads)
+        if not reading:
+            raise ValueError(f"no encoder reads the encoding {base!r}: add one to magnetite.nn.encoders.ENCODERS")
+    else:
+        reads = ENCODERS[base].reads
+        encoding, reading = reads[0] if reads else None, (base,)
+    chosen = encoder if encoder is not None else reading[0]
+    check_choice(f"encoder of {name}", chosen, reading)
+    return encoding, chosen, defaults
+
+
+def _encoding_options(encoding: type | None) -> dict[str, Option]:
+    """Fields of the encoding; a `width` without a default is that of the model, other sizes have `DEFAULT_SIZE`."""
+    if encoding is None:
+        return {}
+    return {
+        name: replace(option, default=DEFAULT_SIZE) if option.default is MISSING and name != "width" else option
+        for name, option in options_of(encoding).items()
+    }
+
+
+def _encoder_options(encoder: str) -> dict[str, Option]:
+    """Arguments of `build` beside those that are always given; where it passes others on, those of the constructor."""
+    kind = ENCODERS[encoder]
+    hints, described = get_type_hints(kind.build), argument_help(kind)
+    found = {}
+    for name, parameter in inspect.signature(kind.build).parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            constructor = options_of(kind).items()
+            found |= {key: option for key, option in constructor if is_plain(option.hint) and key not in found}
+        elif name not in FOLLOWING:
+            found[name] = Option(name, hints[name], parameter.default, described.get(name, ""))
+    return {name: option for name, option in found.items() if name not in FOLLOWING and option.default is not MISSING}

@@ -1,4 +1,4 @@
-"""What a training tells: a JSONL file, TensorBoard, and a line with throughput and the time that is left."""
+"""What a training run reports: a JSONL file, TensorBoard, and a progress bar with throughput and remaining time."""
 
 import importlib.util
 import json
@@ -16,37 +16,46 @@ LOG = "log.jsonl"
 
 
 class RunLog:
-    """Writes figures of steps to `log.jsonl` and to TensorBoard, where that is installed.
+    """Writes metrics to `log.jsonl`, and to TensorBoard if it is installed.
 
-    A training that goes on from step `s` takes back what was written after it.
+    Args:
+        folder: Folder of the run.
+        step: Step from which the run continues; lines of later steps are removed.
+        enabled: Whether to write anything; only one of several processes does.
     """
 
     def __init__(self, folder: Path, step: int = 0, enabled: bool = True):
         self.path, self.enabled, self.board = folder / LOG, enabled, None
         if not enabled:
             return
-        self._take_back(step)
+        self._remove_after(step)
         if importlib.util.find_spec("tensorboard") is not None:
             from torch.utils.tensorboard import SummaryWriter
 
             self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
 
-    def write(self, kind: str, step: int, figures: Mapping[str, Any]) -> None:
-        """Add a line: `train` or `valid`, and what was measured."""
+    def write(self, kind: str, step: int, metrics: Mapping[str, Any]) -> None:
+        """Add a line.
+
+        Args:
+            kind: `train` or `valid`.
+            step: The step.
+            metrics: Values by name.
+        """
         if not self.enabled:
             return
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"kind": kind, "step": step, **figures}) + "\n")
+            file.write(json.dumps({"kind": kind, "step": step, **metrics}) + "\n")
         if self.board is not None:
-            for name, value in figures.items():
+            for name, value in metrics.items():
                 self.board.add_scalar(f"{kind}/{name}", value, step)
 
     def close(self) -> None:
-        """Write out what is held back."""
+        """Flush what is buffered."""
         if self.board is not None:
             self.board.close()
 
-    def _take_back(self, step: int) -> None:
+    def _remove_after(self, step: int) -> None:
         if not self.path.exists():
             return
         kept = [line for line in self.path.read_text(encoding="utf-8").splitlines() if _step_of(line) <= step]
@@ -55,7 +64,13 @@ class RunLog:
 
 
 class Display:
-    """A progress bar on a terminal; elsewhere a line an evaluation."""
+    """A progress bar on a terminal; elsewhere one line per evaluation.
+
+    Args:
+        total: Number of steps.
+        step: Step from which the run continues.
+        enabled: Whether to print anything.
+    """
 
     def __init__(self, total: int, step: int, enabled: bool = True):
         self.console = Console(stderr=True, soft_wrap=True, markup=False, highlight=False, quiet=not enabled)
@@ -65,7 +80,7 @@ class Display:
         self.total = total
 
     def advance(self, step: int, loss: float, speed: float) -> None:
-        """Show where the training stands."""
+        """Show the current step, loss and speed."""
         self.bar.update(self.task, completed=step, description=f"loss {loss:.4f} · {speed:,.0f} graphs/s")
 
     def line(self, text: str) -> None:
@@ -80,10 +95,10 @@ class Display:
         self.bar.stop()
 
 
-def time_left(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Hours, minutes and seconds.
 
-    >>> time_left(3725.4)
+    >>> duration(3725.4)
     '1:02:05'
     """
     return str(timedelta(seconds=round(seconds)))
@@ -93,4 +108,4 @@ def _step_of(line: str) -> int:
     try:
         return int(json.loads(line)["step"])
     except (ValueError, KeyError, TypeError):
-        return 2**62  # half a line that a killed run left
+        return 2**62  # an incomplete line of a killed run

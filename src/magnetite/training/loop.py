@@ -1,245 +1,277 @@
 """The training loop: steps without waiting for the device, evaluation, early stopping, checkpoints."""
 
 import math
+import signal
+import sys
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
-from jaxtyping import Int
 from lightning.fabric import Fabric
 from torch import Tensor
 
 from magnetite.batching import Batch
-from magnetite.buckets import portions, shapes_for
+from magnetite.batching.buckets import Layout, grow
 from magnetite.nn import checkpoint
-from magnetite.shapes import Layout
-from magnetite.training.capture import Captured
-from magnetite.training.checkpoints import FOLDER, Checkpoints, Position
+from magnetite.training.capture import Captured, Objective, compiled
+from magnetite.training.checkpoints import FOLDER, Checkpoints, Progress
 from magnetite.training.config import Config
-from magnetite.training.data import EvaluationData, TrainingData
-from magnetite.training.interruptions import Interrupted, interruptions
-from magnetite.training.log import Display, RunLog, time_left
+from magnetite.training.data import Block, EvaluationData, Share, TrainingData
+from magnetite.training.log import Display, RunLog, duration
 from magnetite.training.models import build_model
-from magnetite.training.objective import Objective, Sealed, compiled
 from magnetite.training.optim import AdaptiveClipping, adamw, learning_rate, set_learning_rate
-from magnetite.training.pools import Block, Share
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user asked to stop, and the progress was saved."""
 
 
 class Trainer:
-    """One training: made from a configuration, it runs from where its folder stands to the end.
+    """One training run, from its last checkpoint to the end.
 
-    `evaluate` measures a split; after `run` the model is the one that validation chose.
+    After `run` the model is the best one of validation; `evaluate` measures it on a split.
+
+    Args:
+        config: What decides the run.
+        folder: Folder of the run.
+        fabric: The processes, launched.
     """
 
-    def __init__(self, config: Config, folder: Path, fabric: Fabric, resume: bool = False):
+    def __init__(self, config: Config, folder: Path, fabric: Fabric):
         self.config, self.folder, self.fabric = config, folder, fabric
         self.share = Share(fabric.global_rank, fabric.world_size)
         self.model = build_model(config.task, config.encoding, config.model, config.run.seed)
         self.encodings = {} if self.model.position is None else self.model.position.encodings()
         self.checkpoints = Checkpoints(folder / FOLDER)
-        self._set_up()
-        self.position = self.checkpoints.restore(self.model, self.optimizer) if resume else Position()
-        self.began = time.perf_counter() - self.position.elapsed
-        self.losses = torch.tensor(self.position.losses, dtype=torch.float64, device=fabric.device)
-        self.logged_step: int | None = None
-        self.told = ""
-
-    def _set_up(self) -> None:
-        config, fabric = self.config, self.fabric
         self.objective = Objective(self.model, config.task).to(fabric.device)
         optim = config.optim
-        optimizer = adamw(self.model.parameters(), (optim.betas[0], optim.betas[1]), optim.weight_decay, fabric.device)
-        objective = compiled(self.objective, config.run.compile)
-        self.forward, self.stepper = fabric.setup(objective, optimizer)
-        self.optimizer = optimizer
+        self.optimizer = adamw(
+            self.model.parameters(), (optim.betas[0], optim.betas[1]), optim.weight_decay, fabric.device
+        )
+        self.forward, self.stepper = fabric.setup(compiled(self.objective, config.run.compile), self.optimizer)
         self.clip = AdaptiveClipping(self.model.parameters(), optim.clip)
+        self._start(Progress())
+
+    def restore(self) -> None:
+        """Continue from the last checkpoint of the folder, if there is one."""
+        self._start(self.checkpoints.restore(self.model, self.optimizer))
+
+    def _start(self, progress: Progress) -> None:
+        self.progress = progress
+        self.began = time.perf_counter() - progress.elapsed
+        self.losses = torch.tensor(progress.losses, dtype=torch.float64, device=self.fabric.device)
+        self.logged_step: int | None = None
+        self.logged_line = ""
 
     def prepare(self) -> None:
-        """Draw the training data, and plan all steps and the shapes of their chunks."""
-        config = self.config
+        """Load the training data, and plan the steps and the shapes of their batches."""
+        config, device = self.config, self.fabric.device
         self.data = TrainingData(
-            config.task,
-            self.encodings,
-            config.data,
-            config.optim.batch,
-            config.run.seed,
-            self.fabric.device,
-            self.share,
+            config.task, self.encodings, config.data, config.optim.batch, config.run.seed, device, self.share
         )
         self.total = max(1, round(config.optim.epochs * config.optim.budget * self.data.steps))
         self.warmup = min(self.total, round(config.optim.warmup * config.optim.budget * self.data.steps))
-        if not self.position.shapes:
-            self.position.shapes = self.data.shapes(epochs=-(-self.total // self.data.steps))
-        alone = self.fabric.device.type == "cuda" and self.share.processes == 1
-        # A captured step reads the layout of its shapes: it must not be forgotten.
-        self.layout = Layout.of(self.position.shapes, self.fabric.device)
-        work = self._update_from_pool if self.data.resident else self.update_by
-        self.update: Callable[..., None] = Captured(work) if alone and config.run.capture else work
+        if not self.progress.shapes:
+            self.progress.shapes = self.data.shapes(epochs=-(-self.total // self.data.steps))
+        # A captured step reads the layouts of its shapes: keep them alive.
+        self.layouts = [Layout.of(shape.buckets, device) for shape in self.progress.shapes]
+        captures = config.run.capture and device.type == "cuda" and self.share.processes == 1
+        self.update_step: Callable[..., None] = Captured(self.update) if captures else self.update
 
     def run(self) -> None:
-        """Train to the end, or to the end of patience."""
+        """Train to the end, or until patience is exhausted."""
         self.prepare()
         self.valid = self.evaluation_data("valid")
         self.every = max(1, round(self.config.run.evaluate_every * self.data.steps))
         main = self.fabric.is_global_zero
-        self.log = RunLog(self.folder, self.position.step, enabled=main)
-        with Display(self.total, self.position.step, enabled=main) as self.display, interruptions() as stop:
+        self.log = RunLog(self.folder, self.progress.step, enabled=main)
+        with Display(self.total, self.progress.step, enabled=main) as self.display, interruptions() as stop:
             try:
                 self._train(stop)
             finally:
                 self.log.close()
         self.fabric.barrier()
-        self.load_best(self.position.best_step)
+        self.load_best(self.progress.best_step)
 
     def evaluation_data(self, split: str) -> EvaluationData:
-        """A split, encoded where it fits."""
+        """A split, with its encodings if they fit into memory."""
         config = self.config
         return EvaluationData(config.task, split, self.encodings, config.data, self.fabric.device, self.share)
 
     @torch.no_grad()
     def evaluate(self, data: EvaluationData) -> dict[str, float]:
-        """Loss and metrics of a split; what is undefined, such as the AUC of one class, is left out."""
+        """Loss and metrics of a split; undefined ones, such as the AUC of a single class, are left out."""
         metric = self.config.task.metric(self.fabric.device)
         total = torch.zeros((), dtype=torch.float64, device=self.fabric.device)
         self.objective.eval()
         for batch in data.batches():
-            # Not compiled: for these shapes that would take longer than it saves.
+            # Not compiled: every batch has another shape.
             with self.fabric.autocast(), torch.compiler.set_stance("force_eager"):
-                loss, outputs = self.objective(Sealed([batch]))
-            metric.update(outputs[0].float(), batch)
+                loss, outputs = self.objective(batch)
+            metric.update(outputs.float(), batch)
             total += loss
         self.objective.train()
         if self.fabric.device.type == "cuda":
-            torch.cuda.empty_cache()  # what no step needs, others on this GPU can use
+            torch.cuda.empty_cache()  # other processes on this GPU can use what training does not need
         metric.state = self._sum(metric.state)
-        figures = {**metric.compute(), "loss": float(self._sum(total)) / data.weight}
-        return {name: value for name, value in figures.items() if not math.isnan(value)}  # JSON knows no such number
+        metrics = {**metric.compute(), "loss": float(self._sum(total)) / data.weight}
+        return {name: value for name, value in metrics.items() if not math.isnan(value)}  # JSON has no NaN
 
     def _train(self, stop: threading.Event) -> None:
-        blocks = self.data.blocks(self.position.step)
+        blocks = self.data.blocks(self.progress.step)
         while not self._finished():
             block = next(blocks)
-            if self.logged_step is None:  # drawing and encoding the first block is no training
-                self.saved, self.logged, self.logged_step = *[time.perf_counter()] * 2, self.position.step
-            self._block(block, stop)
+            if self.logged_step is None:  # the first block was generated and encoded: training starts now
+                self.saved, self.logged, self.logged_step = *[time.perf_counter()] * 2, self.progress.step
+            self._train_block(block, stop)
         self.save()
 
     def _finished(self) -> bool:
         patience = self.config.run.patience
-        return self.position.step >= self.total or bool(patience and self.position.worse >= patience)
+        return self.progress.step >= self.total or bool(patience and self.progress.worse >= patience)
 
-    def _block(self, block: Block, stop: threading.Event) -> None:
-        self.position.shapes = shapes_for(self.position.shapes, block.most)
-        for step in range(len(block)):
-            self.step(block, step)
-            self.position.step += 1
-            if self.position.step % self.config.run.log_every == 0 or self.position.step == self.total:
-                self._tell()
-            if self.position.step % self.every == 0 or self.position.step == self.total:
+    def _train_block(self, block: Block, stop: threading.Event) -> None:
+        progress = self.progress
+        progress.shapes = grow(progress.shapes, block.extent)
+        for number in range(len(block)):
+            self.step(block, number)
+            progress.step += 1
+            if progress.step % self.config.run.log_every == 0 or progress.step == self.total:
+                self._log()
+            if progress.step % self.every == 0 or progress.step == self.total:
                 self._validate()
             if stop.is_set():
                 self.save()
-                step = f"{self.position.step:,}"
-                self.display.line(f"stopped at step {step} and saved: the same command goes on, `train` with --resume")
+                self.display.line(f"stopped at step {progress.step:,} and saved: continue with `train … --resume`")
                 raise Interrupted
             if self._finished():
                 return
 
-    def step(self, block: Block, step: int) -> None:
-        """One update by the mean loss of a whole batch."""
-        position = self.position
-        # Dropout is a function of seed, step and process, so that a resumed training draws the same.
-        torch.manual_seed((self.config.run.seed * 2**40 + position.step * 2**10 + self.share.process) % 2**63)
-        rate = learning_rate(position.step, self.total, self.warmup, self.config.optim.lr)
-        set_learning_rate(self.optimizer, rate)
-        self.block = block
-        given = [block.rows[step]] if self.data.resident else block.chunks(step, position.shapes)
-        self.update(block.totals[step], *given)
+    def step(self, block: Block, number: int) -> None:
+        """One update by the mean loss of a whole batch: step `number` of the block."""
+        step = self.progress.step
+        # Dropout is a function of seed, step and process, so that a resumed run has the same.
+        torch.manual_seed((self.config.run.seed * 2**40 + step * 2**10 + self.share.process) % 2**63)
+        set_learning_rate(self.optimizer, learning_rate(step, self.total, self.warmup, self.config.optim.lr))
+        self.block, ids = block, block.ids[number]
+        # Resident data stay in place, so gathering the batch is captured, too.
+        inputs = [ids] if self.data.resident else block.batches(ids, self.progress.shapes)
+        self.update_step(block.weights[number], *inputs)
 
-    def _update_from_pool(self, total: Tensor, row: Int[Tensor, " mine"]) -> None:
-        """An update by graphs of the block, whose pool stays where it is: gathering them is captured as well."""
-        self.update_by(total, *replace(self.block, rows=row[None]).chunks(0, self.position.shapes))
+    def update(self, weight: Tensor, *inputs: Tensor | Batch) -> None:
+        """Add up the gradients of the micro-batches, clip them, and update the parameters.
 
-    def update_by(self, total: Tensor, *batches: Batch) -> None:
-        """Gradients of the mean loss, portion by portion; then clip them, and move the parameters."""
+        Args:
+            weight: Sum of the weights of the graphs of all processes.
+            inputs: The micro-batches, or the numbers of their graphs in the pool of the block.
+        """
         self.stepper.zero_grad(set_to_none=True)
-        parts = portions(batches, self.config.data.tokens)
-        for number, part in enumerate(parts, start=1):
-            with self.fabric.no_backward_sync(self.forward, enabled=number < len(parts)):
-                loss, _ = self.forward(Sealed(part))
-                mean = loss / total
-                self.fabric.backward(mean * self.share.processes)  # processes average gradients, and should add them
+        batches = self.block.batches(*inputs, self.progress.shapes) if isinstance(inputs[0], Tensor) else inputs
+        for number, batch in enumerate(batches, start=1):
+            with self.fabric.no_backward_sync(self.forward, enabled=number < len(batches)):
+                loss, _ = self.forward(batch)
+                mean = loss / weight
+                self.fabric.backward(mean * self.share.processes)  # processes average their gradients
             self.losses[0] += mean.detach()
         self.losses[1] += 1
         self.clip()
         self.stepper.step()
 
-    def _tell(self) -> None:
+    def _log(self) -> None:
         """Log the mean loss since the last time; the only place in the loop that waits for the device."""
         total, count = self.losses.tolist()
         loss = float(self._sum(torch.tensor(total, dtype=torch.float64, device=self.fabric.device))) / count
         self.losses.zero_()
-        step, optim = self.position.step, self.config.optim
+        step, optim = self.progress.step, self.config.optim
         if not math.isfinite(loss):
             raise FloatingPointError(
                 f"the loss became {loss} before step {step}: lower optim.lr (now {optim.lr}) or optim.clip (now "
-                f"{optim.clip}); the last good state is kept in {self.checkpoints.folder}"
+                f"{optim.clip}); the last good checkpoint is in {self.checkpoints.folder}"
             )
         now = time.perf_counter()
         seconds = now - self.logged
         speed = (step - (self.logged_step or 0)) * optim.batch / seconds
-        self.position.seconds += seconds
+        self.progress.seconds += seconds
         self.logged, self.logged_step = now, step
         rate = learning_rate(step - 1, self.total, self.warmup, optim.lr)
         self.log.write("train", step, {"loss": loss, "lr": rate, "graphs_per_second": round(speed, 1)})
         self.display.advance(step, loss, speed)
-        self.told = f"loss {loss:.4f} · {speed:,.0f} graphs/s · "
+        self.logged_line = f"loss {loss:.4f} · {speed:,.0f} graphs/s · "
         if now - self.saved >= 60 * self.config.run.checkpoint_minutes:
             self.save()
 
     def _validate(self) -> None:
-        if self.position.step != self.logged_step:
-            self._tell()  # whose time would be lost
-        task, position, start = self.config.task, self.position, time.perf_counter()
-        figures = self.evaluate(self.valid)
-        self.log.write("valid", position.step, figures)
-        value = figures[task.selects]
-        better = position.best is None or (value > position.best if task.larger_is_better else value < position.best)
-        position.worse = 0 if better else position.worse + 1
+        if self.progress.step != self.logged_step:
+            self._log()  # otherwise the time since the last line would be lost
+        task, progress, start = self.config.task, self.progress, time.perf_counter()
+        metrics = self.evaluate(self.valid)
+        self.log.write("valid", progress.step, metrics)
+        value = metrics[task.selects]
+        better = progress.best is None or (value > progress.best if task.larger_is_better else value < progress.best)
+        progress.worse = 0 if better else progress.worse + 1
         if better:
-            position.best, position.best_step = value, position.step
+            progress.best, progress.best_step = value, progress.step
             if self.fabric.is_global_zero:
-                self.checkpoints.save_best(self.model, position.step)
+                self.checkpoints.save_best(self.model, progress.step)
             self.save()
-        left = position.seconds / max(1, position.step) * (self.total - position.step)
+        remaining = progress.seconds / max(1, progress.step) * (self.total - progress.step)
         self.display.line(
-            f"step {position.step:,}/{self.total:,} (epoch {position.step / self.data.steps:.2f}) · "
-            f"{self.told}valid {task.selects} {value:.4f}{' (best)' if better else ''} in "
-            f"{time.perf_counter() - start:.1f} s · {time_left(left)} left"
+            f"step {progress.step:,}/{self.total:,} (epoch {progress.step / self.data.steps:.2f}) · "
+            f"{self.logged_line}valid {task.selects} {value:.4f}{' (best)' if better else ''} in "
+            f"{time.perf_counter() - start:.1f} s · {duration(remaining)} left"
         )
-        self.logged = time.perf_counter()  # evaluation is no training
+        self.logged = time.perf_counter()  # evaluation is not training time
 
     def save(self) -> None:
-        """Save where the training stands, unless it stands on something that is no number."""
+        """Save the progress, unless the parameters are no longer finite."""
         self.saved = time.perf_counter()
-        self.position.elapsed = self.saved - self.began
-        self.position.losses = tuple(self.losses.tolist())
+        self.progress.elapsed = self.saved - self.began
+        self.progress.losses = tuple(self.losses.tolist())
         if not self.fabric.is_global_zero:
             return
         if not bool(torch.nn.utils.get_total_norm(self.model.parameters()).isfinite()):
             raise FloatingPointError(
-                f"parameters are no longer finite at step {self.position.step}: lower optim.lr (now "
-                f"{self.config.optim.lr}); the last good state is kept in {self.checkpoints.folder}"
+                f"parameters are no longer finite at step {self.progress.step}: lower optim.lr (now "
+                f"{self.config.optim.lr}); the last good checkpoint is in {self.checkpoints.folder}"
             )
-        self.checkpoints.save_last(self.model, self.optimizer, self.position)
+        self.checkpoints.save_last(self.model, self.optimizer, self.progress)
 
     def load_best(self, step: int) -> None:
-        """Take the parameters that were the best, found at this step."""
+        """Load the parameters of the best model, which was found at this step."""
         loaded = checkpoint.load(self.checkpoints.best(step))
         self.model.load_state_dict(loaded.state_dict())
 
     def _sum(self, tensor: Tensor) -> Tensor:
         return self.fabric.all_reduce(tensor, reduce_op="sum") if self.share.processes > 1 else tensor  # type: ignore[return-value]
+
+
+@contextmanager
+def interruptions() -> Iterator[threading.Event]:
+    """An event that SIGINT and SIGTERM set; a second signal quits. Only the main thread receives signals.
+
+    >>> with interruptions() as stop:
+    ...     signal.raise_signal(signal.SIGINT)
+    >>> stop.is_set()
+    True
+    """
+    stop = threading.Event()
+
+    def handle(number: int, frame: Any) -> None:  # noqa: ARG001
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+        sys.stderr.write("\nstopping after this step and saving; press Ctrl-C again to quit without saving\n")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

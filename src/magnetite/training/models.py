@@ -1,4 +1,4 @@
-"""The models that a training can be asked for by name, and what each task adds to them: embedding and head."""
+"""Models by name: each is a frozen dataclass of options that builds the model around a task's embedding and head."""
 
 from dataclasses import dataclass
 
@@ -6,68 +6,51 @@ import torch
 
 from magnetite import nn
 from magnetite.nn.embeddings import Embedding
+from magnetite.nn.encoders import PositionEncoder
 from magnetite.nn.heads import Head
-from magnetite.nn.positions import PositionEncoder
-from magnetite.tasks import Playground, Sorting, Task
-from magnetite.training.encodings import EncodingChoice, Room
+from magnetite.tasks import Task
+from magnetite.training.encodings import PositionalEncodings
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What a task and an encoding give to a model."""
+class ModelOptions:
+    """Base of the models' options.
 
-    position: PositionEncoder | None
-    embedding: Embedding
-    head: Head
-
-
-@dataclass(frozen=True)
-class ModelChoice:
-    """What all models share.
-
-    Of sorting networks, `places` moves the wires on, among so many; 0 leaves them. `borders` tells how near a wire is
-    to the first and the last one. Of pairs of nodes, `pair_layer` gives what the encoding knows of them a layer of its
-    own in the head.
+    Args:
+        width: Size of a node's state.
     """
 
     width: int = 256
-    places: int = 0
-    borders: int = 0
-    pair_layer: bool = True
-
-    def __post_init__(self) -> None:
-        for name in ("places", "borders"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name}={getattr(self, name)} is negative: give 0 to leave it out")
-
-    def check(self, task: Task) -> None:
-        """Refuse a task that the model is not for."""
 
     @property
-    def room(self) -> Room:
-        """What a position encoder has to fit; without attention there is nothing to be biased."""
-        return Room(self.width, 1, 1)
+    def attention(self) -> tuple[int, int]:
+        """Heads and layers of attention to which a position encoder may add biases."""
+        return 1, 1
 
     @property
     def graph_readout(self) -> str:
-        """How a whole graph is read: cls, mean, sum or max."""
+        """How a whole graph is read out: cls, mean, sum or max."""
         return "mean"
 
-    @property
-    def codes_wires(self) -> bool:
-        """Whether a comparator is told by the codes of its wires."""
-        return True
-
-    def build(self, parts: Parts) -> nn.GraphModel:
-        """The model."""
+    def build(self, position: PositionEncoder | None, embedding: Embedding, head: Head) -> nn.GraphModel:
+        """The model with new parameters."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Transformer(ModelChoice):
-    """Full attention between the nodes of a graph; `local` steps of a GNN for queries and keys make it a SAT.
+class Transformer(ModelOptions):
+    """Full attention between the nodes of a graph.
 
-    `readout` is how a whole graph is read: cls, mean, sum or max.
+    Args:
+        width: Size of a node's state.
+        layers: Number of layers.
+        heads: Number of attention heads.
+        expansion: Hidden size of the feed-forward layers, in multiples of `width`.
+        dropout: Dropout rate.
+        norm: Where the layers normalise: `post` or `pre`.
+        local: Number of GNN steps that compute queries and keys (a SAT); 0 for a plain transformer.
+        length_scaled: Whether attention logits are scaled by the logarithm of the graph's size.
+        readout: How a whole graph is read out: cls, mean, sum or max.
     """
 
     layers: int = 4
@@ -80,23 +63,23 @@ class Transformer(ModelChoice):
     readout: str = "cls"
 
     @property
-    def graph_readout(self) -> str:
-        """As it was asked for."""
-        return self.readout
+    def attention(self) -> tuple[int, int]:
+        """Heads and layers."""
+        return self.heads, self.layers
 
     @property
-    def room(self) -> Room:
-        """What a position encoder has to fit."""
-        return Room(self.width, self.heads, self.layers)
+    def graph_readout(self) -> str:
+        """The chosen readout."""
+        return self.readout
 
-    def build(self, parts: Parts) -> nn.GraphModel:
-        """The model."""
+    def build(self, position: PositionEncoder | None, embedding: Embedding, head: Head) -> nn.GraphModel:
+        """The transformer."""
         return nn.DigraphTransformer(
             self.width,
             self.layers,
-            parts.head,
-            parts.position,
-            parts.embedding,
+            head,
+            position,
+            embedding,
             heads=self.heads,
             expansion=self.expansion,
             dropout=self.dropout,
@@ -107,106 +90,72 @@ class Transformer(ModelChoice):
 
 
 @dataclass(frozen=True)
-class MessagePassing(ModelChoice):
-    """A GNN alone; `directed` tells messages along the edges from those against them."""
+class MessagePassing(ModelOptions):
+    """A GNN alone.
+
+    Args:
+        width: Size of a node's state.
+        steps: Number of message passing steps.
+        directed: Whether messages along and against the edges are told apart.
+    """
 
     steps: int = 3
     directed: bool = True
 
-    def build(self, parts: Parts) -> nn.GraphModel:
-        """The model."""
-        local = nn.GNN(self.width, self.steps, self.directed)
-        return nn.DigraphGNN(self.width, parts.head, local, parts.position, parts.embedding)
+    def build(self, position: PositionEncoder | None, embedding: Embedding, head: Head) -> nn.GraphModel:
+        """The GNN."""
+        return nn.DigraphGNN(self.width, head, nn.GNN(self.width, self.steps, self.directed), position, embedding)
 
 
 @dataclass(frozen=True)
-class MagneticFilters(ModelChoice):
-    """MagNet: complex Chebyshev filters of the magnetic Laplacian."""
+class MagneticFilters(ModelOptions):
+    """MagNet: complex Chebyshev filters of the magnetic Laplacian.
+
+    Args:
+        width: Size of a node's state.
+        layers: Number of layers.
+        q: Potential of the magnetic Laplacian.
+    """
 
     layers: int = 3
     q: float = 0.1
 
-    def build(self, parts: Parts) -> nn.GraphModel:
-        """The model."""
-        return nn.MagNet(self.width, self.layers, parts.head, parts.position, parts.embedding, q=self.q)
+    def build(self, position: PositionEncoder | None, embedding: Embedding, head: Head) -> nn.GraphModel:
+        """The MagNet."""
+        return nn.MagNet(self.width, self.layers, head, position, embedding, q=self.q)
 
 
-@dataclass(frozen=True)
-class Relations(ModelChoice):
-    """Sorting networks by `state` numbers for every two wires, which each comparator changes.
-
-    `wires` is the room for wires in training; numbers of wires are not seen, only their order.
-    """
-
-    state: int = 32
-    wires: int = 16
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.state < 1:
-            raise ValueError(f"state={self.state} holds nothing of two wires: give a number such as 32")
-        if self.places or self.borders:
-            raise ValueError(
-                f"places={self.places}, borders={self.borders} change codes of wires, which relations do not use: "
-                "leave them out"
-            )
-
-    def check(self, task: Task) -> None:
-        """Refuse graphs without wires, and too little room for them."""
-        if not isinstance(task, Sorting):
-            raise ValueError("model relations reads wires, which only sorting networks have: give another model")
-        if self.wires < task.train_longest:
-            raise ValueError(
-                f"model.wires={self.wires} has no room for networks of length {task.train_longest}: give at least that"
-            )
-
-    @property
-    def graph_readout(self) -> str:
-        """The token."""
-        return "cls"
-
-    @property
-    def codes_wires(self) -> bool:
-        """They are told by what they do."""
-        return False
-
-    def build(self, parts: Parts) -> nn.GraphModel:
-        """The model."""
-        return nn.WireRelations(
-            self.width, parts.head, parts.position, parts.embedding, state=self.state, wires=self.wires
-        )
-
-
-MODELS: dict[str, type[ModelChoice]] = {
+MODELS: dict[str, type[ModelOptions]] = {
     "transformer": Transformer,
     "gnn": MessagePassing,
     "magnet": MagneticFilters,
-    "relations": Relations,
 }
-"""The models by the names that the configuration uses."""
+"""The models by name."""
 
 
-def build_model(task: Task, encoding: EncodingChoice, model: ModelChoice, seed: int) -> nn.GraphModel:
-    """A model with fresh parameters, a function of the seed.
+def build_model(task: Task, encoding: PositionalEncodings, model: ModelOptions, seed: int) -> nn.GraphModel:
+    """A model with new parameters, which are a function of the seed.
 
-    >>> from magnetite.training.encodings import Magnetic
-    >>> build_model(Sorting(), Magnetic(k=4), Transformer(width=32, layers=1), seed=0).head
+    Args:
+        task: Provides embedding and head.
+        encoding: Provides the position encoder.
+        model: Provides what is between them.
+        seed: Seed of the parameters.
+
+    >>> from magnetite.tasks import Sorting
+    >>> encoding = PositionalEncodings.from_dict({"magnetic": {"k": 4}})
+    >>> build_model(Sorting(), encoding, Transformer(width=32, layers=1), seed=0).head
     GraphHead(
       (linear): Linear(in_features=32, out_features=2, bias=True)
     )
     """
     torch.manual_seed(seed)
-    return model.build(Parts(encoding.encoder(model.room), _embedding(task, model), _head(task, encoding, model)))
-
-
-def _embedding(task: Task, model: ModelChoice) -> Embedding:
-    if isinstance(task, Sorting) and model.codes_wires:
-        return nn.WireNodes(places=model.places or None, borders=model.borders)
-    return nn.SameNodes()
-
-
-def _head(task: Task, encoding: EncodingChoice, model: ModelChoice) -> Head:
-    if isinstance(task, Playground):
-        channels, layer = encoding.pair_channels, model.pair_layer
-        return nn.PairHead(positive=not task.classifies, pair_channels=channels, pair_layer=layer)
-    return nn.GraphHead(2, model.graph_readout)
+    position = encoding.build(model.width, *model.attention)
+    channels = 0 if position is None else position.pair_channels
+    head = task.head(model.graph_readout, channels)
+    if channels and getattr(head, "pair_channels", 0) != channels:
+        names = "+".join(part.name for part in encoding.parts)
+        raise ValueError(
+            f"encoding {names} has features of node pairs, which {type(task).__name__} does not use: leave them out"
+        )
+    return model.build(position, task.embedding(), head)

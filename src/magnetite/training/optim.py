@@ -1,4 +1,4 @@
-"""How parameters move: AdamW, adaptive gradient clipping, warm-up and cosine."""
+"""The optimiser: AdamW, adaptive gradient clipping, and a learning rate with warm-up and cosine decay."""
 
 import math
 from collections.abc import Iterable
@@ -7,12 +7,20 @@ from itertools import groupby
 import torch
 from torch.nn import Parameter
 
-SMALLEST_WEIGHT = 1e-3
-"""Rows of smaller norm are clipped as if they had this one, so that weights can leave zero."""
+from magnetite.kernels._compat import foreach_copy
+
+SMALLEST_NORM = 1e-3
+"""Rows of smaller norm are clipped as if they had this norm, so that parameters can leave zero."""
 
 
 def learning_rate(step: int, steps: int, warmup: int, peak: float) -> float:
     """Linear up to `peak` over `warmup` steps, then `peak · (1 + cos πt)/2` down to 0 at the end.
+
+    Args:
+        step: Current step, from 0.
+        steps: Number of steps of the whole training.
+        warmup: Number of steps in which the rate rises.
+        peak: Largest rate.
 
     >>> [round(learning_rate(step, steps=8, warmup=2, peak=1.0), 3) for step in range(8)]
     [0.5, 1.0, 1.0, 0.933, 0.75, 0.5, 0.25, 0.067]
@@ -25,7 +33,14 @@ def learning_rate(step: int, steps: int, warmup: int, peak: float) -> float:
 def adamw(
     parameters: Iterable[Parameter], betas: tuple[float, float], weight_decay: float, device: torch.device
 ) -> torch.optim.AdamW:
-    """Fused AdamW whose learning rate is a tensor: a new rate is no new constant for a compiled or captured step."""
+    """Fused AdamW whose learning rate is a tensor, so that a compiled or captured step does not depend on its value.
+
+    Args:
+        parameters: The parameters.
+        betas: The two decay rates.
+        weight_decay: Weight decay.
+        device: Device of the parameters.
+    """
     rate = torch.zeros((), device=device)
     capturable = device.type == "cuda"
     return torch.optim.AdamW(
@@ -34,7 +49,7 @@ def adamw(
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Write the rate into the optimiser's tensor, without waiting for the device."""
+    """Write the rate into the tensor of the optimiser, without waiting for the device."""
     for group in optimizer.param_groups:
         group["lr"].fill_(rate)
 
@@ -42,8 +57,12 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 class AdaptiveClipping:
     """`g_i ← g_i · min(1, λ max(‖w_i‖, ε) / ‖g_i‖)` for each row `i` of each parameter (Brock et al. 2021).
 
-    A row is what feeds one output; a vector is one row. Rows of equal length are measured and clipped together, so that
-    the number of kernels does not grow with the depth of the model, and nothing waits for the device.
+    A row of a matrix feeds one output; a vector is one row. Rows of equal length are processed together, so that the
+    number of kernels does not grow with the depth of the model, and nothing waits for the device.
+
+    Args:
+        parameters: The parameters.
+        factor: `λ`, the largest norm of a gradient row relative to its parameter row.
 
     >>> weight = Parameter(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
     >>> weight.grad = torch.ones(2, 2)
@@ -65,18 +84,17 @@ class AdaptiveClipping:
         gradients = [parameter.grad for parameter in members if parameter.grad is not None]
         numbers = torch.cat([tensor.reshape(-1) for tensor in (*members, *gradients)]).view(2, -1)
         groups = [list(group) for _, group in groupby(members, _columns)]
-        parts = numbers.split([sum(one.numel() for one in group) for group in groups], dim=1)
-        rows = [part.unflatten(1, (-1, _columns(group[0]))) for part, group in zip(parts, groups, strict=True)]
-        weights, slopes = torch.cat([torch.linalg.vector_norm(part, dim=2) for part in rows], dim=1)
-        allowed = self.factor * weights.clamp(min=SMALLEST_WEIGHT)
-        shares = (allowed / slopes.clamp(min=1e-30)).clamp(max=1).split([part.shape[1] for part in rows])
-        for part, share in zip(rows, shares, strict=True):
-            part[1].mul_(share[:, None])
+        spans = numbers.split([sum(one.numel() for one in group) for group in groups], dim=1)
+        rows = [span.unflatten(1, (-1, _columns(group[0]))) for span, group in zip(spans, groups, strict=True)]
+        weight_norms, gradient_norms = torch.cat([torch.linalg.vector_norm(each, dim=2) for each in rows], dim=1)
+        allowed = self.factor * weight_norms.clamp(min=SMALLEST_NORM)
+        scales = (allowed / gradient_norms.clamp(min=1e-30)).clamp(max=1).split([each.shape[1] for each in rows])
+        for each, scale in zip(rows, scales, strict=True):
+            each[1].mul_(scale[:, None])
         pieces = numbers[1].split([gradient.numel() for gradient in gradients])
-        clipped = [piece.view_as(gradient) for piece, gradient in zip(pieces, gradients, strict=True)]
-        torch._foreach_copy_(gradients, clipped)  # pyright: ignore[reportPrivateImportUsage]
+        foreach_copy(gradients, [piece.view_as(gradient) for piece, gradient in zip(pieces, gradients, strict=True)])
 
 
 def _columns(parameter: Parameter) -> int:
-    """The length of the rows of a matrix, or of a whole vector."""
+    """Length of the rows of a matrix, or of a whole vector."""
     return parameter.numel() // (parameter.shape[0] if parameter.ndim > 1 else 1)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
@@ -37,7 +37,8 @@ class MagLapNet(PositionEncoder):
         scaling: How entries of graphs of different sizes are made comparable: none, nodes (`√n γ`), or parts.
         sign: A SignNet, `f(γ_j) + f(−γ_j)` in place of `W γ_j` for all but the first vector: `SignMLP()` or
             `SignGNN()`, or their names `"mlp"` and `"gnn"`.
-        random_signs: Whether training flips the sign of each eigenvector at random.
+        random_signs: Whether training flips the sign of each eigenvector at random; None does so for real eigenvectors
+            without a SignNet.
         activation: gelu or relu.
 
     >>> import magnetite as mt
@@ -59,14 +60,15 @@ class MagLapNet(PositionEncoder):
         attention: bool = True,
         scaling: str = "none",
         sign: "SignNet | str | None" = None,
-        random_signs: bool = False,
+        random_signs: bool | None = None,
         activation: str = "gelu",
     ):
         super().__init__()
         self.of, self.encoding = of, encoding if encoding is not None else MagneticLaplacian(k=k)
         check_same_k(k, self.encoding)
         tokens, parts = k * potential_count(self.encoding), part_count(self.encoding)
-        self.random_signs, self.scale = random_signs, scaling_named(scaling)
+        self.random_signs = parts == 1 and sign is None if random_signs is None else random_signs
+        self.scale = scaling_named(scaling)
         channels = max(2 * (width // 32), heads)
         net = sign_named(sign) if isinstance(sign, str) else sign
         self.project = torch.nn.Linear(parts, channels) if net is None else net
@@ -78,10 +80,9 @@ class MagLapNet(PositionEncoder):
         self.out = torch.nn.Linear(tokens * (channels + 1), width)
 
     @classmethod
-    def build(cls, encoding: Spectral, width: int, heads: int, layers: int, **options: Any) -> Self:  # noqa: ARG003
-        """Real eigenvectors get random signs in training, unless there is a sign net."""
-        flipped = part_count(encoding) == 1 and options.get("sign") is None
-        return cls(encoding.k, width, encoding, **{"random_signs": flipped, **options})
+    def build(cls, encoding: Spectral, width: int, heads: int, layers: int, **options: Any) -> "MagLapNet":  # noqa: ARG003
+        """The encoder of as many eigenvectors as the encoding has."""
+        return cls(encoding.k, width, encoding, **options)
 
     def forward(self, batch: Batch) -> Positions:
         """One vector per node."""
@@ -121,7 +122,7 @@ class LaplacianEncoder(MagLapNet):
     """
 
     def __init__(self, k: int, width: int, of: str = "laplacian", sign: "SignNet | str | None" = None, **options: Any):
-        super().__init__(k, width, Laplacian(k=k), of, sign=sign, random_signs=sign is None, **options)
+        super().__init__(k, width, Laplacian(k=k), of, sign=sign, **options)
 
 
 class Weights(NamedTuple):

@@ -8,14 +8,20 @@ import torch
 import magnetite as mt
 from magnetite.linalg.counter import derive
 from magnetite.linalg.distances import dense
-from magnetite.tasks import Playground, pair_targets
-from magnetite.tasks.playground import DEGREES, TARGETS
-from magnetite.tasks.random_graphs import _dense_edges, _finish_dense, begin, finish
+from magnetite.tasks import Distances, pair_targets
+from magnetite.tasks.distances import (
+    DEGREES,
+    TARGETS,
+    _dense_edges,
+    _edges_dense,
+    random_edges,
+    random_sizes,
+)
 
 
-def drawn(count: int, acyclic: bool, size: int | None = None, seed: int = 0):
+def generated(count: int, acyclic: bool, size: int | None = None, seed: int = 0):
     sizes = torch.tensor([size] if size else range(16, 64)).expand(count, -1)
-    return begin(derive(seed), torch.arange(count), sizes, DEGREES[acyclic])
+    return random_sizes(derive(seed), torch.arange(count), sizes, DEGREES[acyclic])
 
 
 def same(one: mt.Digraphs, two: mt.Digraphs) -> bool:
@@ -23,16 +29,16 @@ def same(one: mt.Digraphs, two: mt.Digraphs) -> bool:
 
 
 @pytest.mark.parametrize("acyclic", [False, True])
-def test_kernels_and_tensor_operations_draw_the_same_graphs(acyclic):
-    start = drawn(500, acyclic)
-    assert same(finish(start, acyclic), _finish_dense(start, acyclic, slice(0, 500)))
+def test_kernels_and_tensor_operations_generate_the_same_graphs(acyclic):
+    start = generated(500, acyclic)
+    assert same(random_edges(start, acyclic), _edges_dense(start, acyclic, slice(0, 500)))
 
 
 @pytest.mark.parametrize("acyclic", [False, True])
 def test_the_largest_weak_component_is_kept(acyclic):
-    start = drawn(60, acyclic)
+    start = generated(60, acyclic)
     matrices = _dense_edges(start.keys, start.sizes, start.thresholds, acyclic)
-    for graph, matrix, size in zip(finish(start, acyclic), matrices, start.sizes.tolist(), strict=True):
+    for graph, matrix, size in zip(random_edges(start, acyclic), matrices, start.sizes.tolist(), strict=True):
         whole = nx.from_numpy_array(matrix[:size, :size].numpy(), create_using=nx.DiGraph)
         kept = sorted(max(nx.weakly_connected_components(whole), key=lambda nodes: (len(nodes), -min(nodes))))
         number = {node: place for place, node in enumerate(kept)}
@@ -46,7 +52,7 @@ def test_the_largest_weak_component_is_kept(acyclic):
 def test_degrees_are_those_of_erdos_renyi(acyclic):
     """Edges of a graph of n nodes are binomial over the ordered pairs (DAG: half of them) with p = degree/(n − 1)."""
     size, count = 24, 6000
-    start = drawn(count, acyclic, size)
+    start = generated(count, acyclic, size)
     edges = _dense_edges(start.keys, start.sizes, start.thresholds, acyclic).sum((1, 2)).double()
     pairs = size * (size - 1) / (2 if acyclic else 1)
     chosen = (start.thresholds.double() / 2**53 * (size - 1)).round(decimals=6)
@@ -60,7 +66,7 @@ def test_degrees_are_those_of_erdos_renyi(acyclic):
 
 
 def test_every_ordered_pair_is_equally_likely():
-    start = drawn(20_000, True, 16)
+    start = generated(20_000, True, 16)
     share = _dense_edges(start.keys, start.sizes, start.thresholds, True).double().mean(0)
     off = share[~torch.eye(16, dtype=torch.bool)]
     expected = np.mean(DEGREES[True]) / 15 / 2
@@ -69,17 +75,17 @@ def test_every_ordered_pair_is_equally_likely():
 
 
 def test_sizes_are_equally_likely_and_as_the_paper_has_them():
-    counts = torch.bincount(drawn(48_000, False).sizes)[16:].double()
+    counts = torch.bincount(generated(48_000, False).sizes)[16:].double()
     assert counts.numel() == 48
     assert float(((counts - 1000) ** 2 / 1000).sum()) < 82.7  # 99.9 % of chi-square with 47 degrees of freedom
-    sizes = {name: [Playground(name).split(split).sizes for split in ("train", "valid", "test")] for name in TARGETS}
+    sizes = {name: [Distances(name).split(split).sizes for split in ("train", "valid", "test")] for name in TARGETS}
     assert sizes["adjacency"] == sizes["reachability"] == [range(16, 18), range(18, 20), range(20, 28)]
     assert sizes["directed-distance"] == sizes["undirected-distance"] == [range(16, 64), range(64, 72), range(72, 84)]
-    assert [Playground().split(split).count for split in ("train", "valid", "test")] == [400_000, 20_000, 30_000]
+    assert [Distances().split(split).count for split in ("train", "valid", "test")] == [400_000, 20_000, 30_000]
 
 
 def test_validation_has_as_many_graphs_of_every_size():
-    task = Playground(per_size=30, shard_size=100)
+    task = Distances(per_size=30, shard_size=100)
     graphs = mt.Digraphs.concat(task.shard("valid", number).graphs for number in range(3))
     assert len(graphs) == 240
     largest = graphs.sizes.view(8, 30).amax(1)
@@ -89,7 +95,7 @@ def test_validation_has_as_many_graphs_of_every_size():
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("acyclic", [False, True])
 def test_targets(target, acyclic):
-    examples = Playground(target=target, acyclic=acyclic, train=30).shard("train", 0)
+    examples = Distances(target=target, acyclic=acyclic, train=30).shard("train", 0)
     targets = examples.targets
     masks = targets.mask.split((targets.sizes**2).tolist())
     for number, graph in enumerate(examples.graphs.to_networkx()):
@@ -108,7 +114,7 @@ def test_targets(target, acyclic):
 def test_class_balance():
     for acyclic in (False, True):
         for target, (low, high) in {"adjacency": (0.05, 0.25), "reachability": (0.1, 0.7)}.items():
-            targets = Playground(target=target, acyclic=acyclic, train=2000).shard("train", 0).targets
+            targets = Distances(target=target, acyclic=acyclic, train=2000).shard("train", 0).targets
             assert low < float(targets.values[targets.mask].double().mean()) < high
 
 
@@ -117,7 +123,7 @@ def test_same_bytes_on_any_number_of_threads():
     try:
         for threads in (1, 2, 2):
             torch.set_num_threads(threads)
-            results.append(Playground(train=3000).shard("train", 0).tensors())
+            results.append(Distances(train=3000).shard("train", 0).tensors())
     finally:
         torch.set_num_threads(before)
     for other in results[1:]:
@@ -125,13 +131,13 @@ def test_same_bytes_on_any_number_of_threads():
 
 
 def test_shards_are_parts_of_one_whole():
-    whole = Playground(train=1000, shard_size=1000).shard("train", 0).graphs
-    parts = [Playground(train=1000, shard_size=300).shard("train", number).graphs for number in range(4)]
+    whole = Distances(train=1000, shard_size=1000).shard("train", 0).graphs
+    parts = [Distances(train=1000, shard_size=300).shard("train", number).graphs for number in range(4)]
     assert same(whole, mt.Digraphs.concat(parts))
 
 
 def test_the_stream_is_endless_seeded_and_apart_from_the_splits():
-    task = Playground(train=64)
+    task = Distances(train=64)
     first, second = islice(task.stream(seed=0, batch=64), 2)
     again = next(task.stream(seed=0, batch=64))
     assert same(first.graphs, again.graphs)
@@ -140,22 +146,22 @@ def test_the_stream_is_endless_seeded_and_apart_from_the_splits():
 
 
 def test_these_bytes_never_change():
-    examples = Playground(train=1000).shard("train", 0)
+    examples = Distances(train=1000).shard("train", 0)
     assert (examples.graphs.num_nodes, examples.graphs.num_edges) == (35_698, 58_431)
     assert int(examples.targets.values.long().sum()) == 1_950_403
 
 
 def test_bad_input_is_named():
-    with pytest.raises(ValueError, match="no target 'distance': choose one of adjacency"):
-        Playground(target="distance")
-    with pytest.raises(ValueError, match="no target"):
+    with pytest.raises(ValueError, match="unknown target 'distance': choose one of adjacency"):
+        Distances(target="distance")
+    with pytest.raises(ValueError, match="unknown target"):
         pair_targets(mt.Digraphs.from_edges([[0], [1]]), "distance")
-    with pytest.raises(ValueError, match="no split 'training'"):
-        Playground().split("training")
-    with pytest.raises(ValueError, match="shard 3 of train does not exist: there are 1"):
-        Playground(train=10).shard("train", 3)
-    with pytest.raises(ValueError, match="train=0"):
-        Playground(train=0)
+    with pytest.raises(ValueError, match="unknown split 'training'"):
+        Distances().split("training")
+    with pytest.raises(ValueError, match="train has shards 0 to 0, got 3"):
+        Distances(train=10).shard("train", 3)
+    with pytest.raises(ValueError, match="train must be at least 1, got 0"):
+        Distances(train=0)
 
 
 def test_any_graphs_have_targets():
@@ -169,7 +175,7 @@ def test_any_graphs_have_targets():
 @pytest.mark.parametrize("acyclic", [False, True])
 @pytest.mark.parametrize("target", TARGETS)
 def test_cuda_gives_the_same_bytes(acyclic, target):
-    task = Playground(target=target, acyclic=acyclic, train=5000)
+    task = Distances(target=target, acyclic=acyclic, train=5000)
     here, there = task.shard("train", 0), task.shard("train", 0, device="cuda")
     for name, tensor in here.tensors().items():
         assert torch.equal(tensor, there.tensors()[name].cpu()), name

@@ -1,0 +1,89 @@
+"""Commands that take the name of a task: one subcommand per task, whose options are the fields of its dataclass."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from magnetite.tasks import TASKS
+from magnetite.training.options import Option, check_choice, options_of, parse, plain
+
+PLAIN = (bool, int, float, str)
+"""Types that typer parses; other values are written as in TOML."""
+
+
+def task_commands(command: Callable[..., None], example: str, data_only: bool = False) -> typer.Typer:
+    """A group with one subcommand per entry of `TASKS`, made when it is called, so that tasks may be added at any time.
+
+    Args:
+        command: Called with the name of the task, a dict of the task's options that were typed, and its own options.
+        example: A command line for the help.
+        data_only: Whether to leave out the options of the task that do not change its data.
+    """
+
+    class TaskCommands(TyperGroup):
+        def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+            return list(TASKS)
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+            check_choice("task", cmd_name, TASKS)
+            single = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
+            single.command(cmd_name, help=_help(command, cmd_name), epilog=f"Example: {example}")(
+                _with_options(command, cmd_name, data_only)
+            )
+            return typer.main.get_command(single)
+
+    return typer.Typer(
+        cls=TaskCommands,
+        help=inspect.getdoc(command),
+        epilog=f"Example: {example}",
+        no_args_is_help=True,
+        subcommand_metavar="TASK [OPTIONS]",
+    )
+
+
+def _help(command: Callable[..., None], task: str) -> str:
+    summary = (inspect.getdoc(TASKS[task]) or task).split("\n\n")[0]
+    return f"{summary}\n\n{inspect.getdoc(command)}"
+
+
+def _with_options(command: Callable[..., None], task: str, data_only: bool) -> Callable[..., None]:
+    """The command as a function of its own options and those of the task, as typer reads it."""
+    own = list(inspect.signature(command, eval_str=True).parameters.values())[2:]
+    taken = {parameter.name for parameter in own}
+    options = {
+        f"task_{name}" if name in taken else name: option
+        for name, option in options_of(TASKS[task]).items()
+        if not (data_only and name in TASKS[task].model_options)
+    }
+
+    def run(**given: Any) -> None:
+        values = {name: given.pop(name) for name in options}
+        typed = {
+            options[name].name: _value(value, options[name]) for name, value in values.items() if value is not None
+        }
+        command(task, typed, **given)
+
+    keywords = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own]
+    parameters = [*keywords, *(_parameter(name, option) for name, option in options.items())]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _parameter(name: str, option: Option) -> inspect.Parameter:
+    kind = option.hint if option.hint in PLAIN else str
+    default: str | bool = False if option.default is MISSING else str(plain(option.default))
+    if option.hint is bool:
+        default = name.replace("_", "-") if option.default else f"no-{name.replace('_', '-')}"
+    details = typer.Option(help=option.help, show_default=default, rich_help_panel="Options of the task")
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, details]
+    )
+
+
+def _value(given: Any, option: Option) -> Any:
+    return given if option.hint in PLAIN else parse(given)

@@ -1,0 +1,280 @@
+"""What every task is made of: examples in splits, embedding, head, loss, metric and presets."""
+
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Bool, Float, Int, Int16
+from torch import Tensor
+
+from magnetite.batching import Batch, QueryPairs
+from magnetite.graphs import Digraphs
+from magnetite.nn.embeddings import Embedding
+from magnetite.nn.heads import Head
+from magnetite.packed import Axis, Packed, starts
+from magnetite.tasks.metrics import Metric
+
+SPLITS = ("train", "valid", "test")
+
+STREAM = len(SPLITS)
+"""Number of the stream of fresh data, after those of the splits: no example of one is an example of another."""
+
+PAIRS_AT_ONCE = 2**24
+"""Node pairs that are listed at a time: each takes a few words of eight bytes until it is packed."""
+
+Presets = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Split:
+    """A part of a data set.
+
+    Args:
+        name: `train`, `valid` or `test`.
+        sizes: Sizes of its graphs, in the task's own unit (nodes, or the length of a sorting network).
+        count: Number of graphs (or networks) that are generated for it.
+    """
+
+    name: str
+    sizes: range
+    count: int
+
+    @property
+    def number(self) -> int:
+        """Its index among the splits, from which its random numbers are derived."""
+        return SPLITS.index(self.name)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairTargets(Packed):
+    """One integer per ordered node pair: `targets[i]` is `[n, n]`, source × target; −1 where there is no target.
+
+    Args:
+        node_ptr: Where the nodes of each graph begin.
+        pair_ptr: Where the pairs of each graph begin.
+        values: The targets, row by row, graph by graph.
+
+    >>> values = torch.tensor([0, 1, -1, 0], dtype=torch.int16)
+    >>> targets = PairTargets(node_ptr=torch.tensor([0, 2]), pair_ptr=torch.tensor([0, 4]), values=values)
+    >>> targets[0].tolist(), targets.mask.tolist()
+    ([[0, 1], [-1, 0]], [False, True, False, False])
+    """
+
+    pair_ptr: Int[Tensor, " starts"]
+    values: Int16[Tensor, " pairs"]
+
+    pointers: ClassVar[tuple[str, ...]] = ("node_ptr", "pair_ptr")
+    axes: ClassVar[dict[str, tuple[Axis, int]]] = {"values": ("pair", 0)}
+    empty: ClassVar[float] = -1
+
+    def __repr__(self) -> str:
+        return f"PairTargets({len(self)} graphs, {self.values.numel()} pairs)"
+
+    @property
+    def mask(self) -> Bool[Tensor, " pairs"]:
+        """Pairs with a target; a node paired with itself never has one."""
+        mask = self.values >= 0
+        # The n diagonal entries of a graph are n + 1 apart.
+        inside = torch.arange(self.node_graph.numel(), device=self.device) - self.node_ptr[self.node_graph]
+        mask[self.pair_ptr[self.node_graph] + inside * (self.sizes[self.node_graph] + 1)] = False
+        return mask
+
+    @cached_property
+    def counts(self) -> Int[Tensor, " graphs"]:
+        """Number of pairs with a target per graph; cached because both shapes and loss weights need it."""
+        return torch.cat([starts(piece.mask.long())[piece.pair_ptr].diff() for piece in self._pieces()])
+
+    def query(self) -> QueryPairs:
+        """The pairs that have a target, listed with their labels.
+
+        >>> values = torch.tensor([0, 1, 2, -1, 0, 1, -1, -1, 0], dtype=torch.int16)
+        >>> targets = PairTargets(node_ptr=torch.tensor([0, 3]), pair_ptr=torch.tensor([0, 9]), values=values)
+        >>> targets.query().nodes.tolist(), targets.query().labels.tolist()
+        ([[0, 0, 1], [1, 2, 2]], [1, 2, 1])
+        """
+        # The same pointer tensor as the graphs', so that batching need not compare them.
+        return replace(QueryPairs.concat(piece._listed() for piece in self._pieces()), node_ptr=self.node_ptr)
+
+    def _pieces(self) -> Iterator["PairTargets"]:
+        """All graphs, up to `PAIRS_AT_ONCE` pairs at a time."""
+        pointer, begin = self.pair_ptr.tolist(), 0
+        while begin < len(self):
+            end = max(begin + 1, bisect_right(pointer, pointer[begin] + PAIRS_AT_ONCE) - 1)
+            yield self.select(slice(begin, end))
+            begin = end
+
+    def _listed(self) -> QueryPairs:
+        chosen = self.mask.nonzero().squeeze(1)
+        query_ptr = torch.searchsorted(chosen, self.pair_ptr)
+        graph = torch.repeat_interleave(query_ptr.diff())
+        inside, size = chosen - self.pair_ptr[graph], self.sizes[graph]
+        dtype = torch.int16 if int(self.sizes.max()) <= torch.iinfo(torch.int16).max else torch.int32
+        nodes = torch.stack([(inside // size).to(dtype), (inside % size).to(dtype)])
+        return QueryPairs(node_ptr=self.node_ptr, query_ptr=query_ptr, nodes=nodes, labels=self.values[chosen])
+
+    @classmethod
+    def of(cls, graphs: Digraphs, values: Int16[Tensor, " pairs"]) -> "PairTargets":
+        """Targets of the node pairs of `graphs`, row by row, graph by graph."""
+        return cls(node_ptr=graphs.node_ptr, pair_ptr=starts(graphs.sizes**2), values=values)
+
+    def one(self, position: int) -> Int16[Tensor, "n n"]:
+        """Targets of one graph."""
+        piece = self._slice(position, position + 1)
+        size = int(piece.node_ptr[-1])
+        return piece.values.view(size, size)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Graphs with their targets.
+
+    Args:
+        graphs: The graphs; targets per graph, node or edge are features of them.
+        targets: Targets of node pairs, for tasks that have them.
+    """
+
+    graphs: Digraphs
+    targets: PairTargets | None = None
+
+    def __len__(self) -> int:
+        return len(self.graphs)
+
+    def select(self, index: slice | Int[Tensor, " chosen"]) -> "Examples":
+        """Some of the examples, as in `Digraphs.select`."""
+        graphs = self.graphs.select(index)
+        return Examples(graphs, None if self.targets is None else PairTargets.of(graphs, self.targets[index].values))
+
+    def to(self, device: torch.device | str) -> "Examples":
+        """The same examples on `device`."""
+        graphs = self.graphs.to(device)
+        # Built again, so that graphs and targets share their pointers and batching need not compare them.
+        return Examples(
+            graphs, None if self.targets is None else PairTargets.of(graphs, self.targets.values.to(device))
+        )
+
+    @classmethod
+    def concat(cls, examples: Iterable["Examples"]) -> "Examples":
+        """Join examples end to end."""
+        examples = list(examples)
+        graphs = Digraphs.concat(each.graphs for each in examples)
+        values = [each.targets.values for each in examples if each.targets is not None]
+        return cls(graphs, PairTargets.of(graphs, torch.cat(values)) if values else None)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Every tensor by name: those of the graphs as `graphs/…`, and `targets`, whose pointers follow from them."""
+        named = {f"graphs/{name}": tensor for name, tensor in self.graphs.tensors().items()}
+        return named if self.targets is None else {**named, "targets": self.targets.values}
+
+    @classmethod
+    def from_tensors(cls, named: Mapping[str, Tensor]) -> "Examples":
+        """The examples that `tensors()` was called on."""
+        held = {name.removeprefix("graphs/"): tensor for name, tensor in named.items() if name != "targets"}
+        graphs = Digraphs.from_tensors(held)
+        return cls(graphs, PairTargets.of(graphs, named["targets"]) if "targets" in named else None)
+
+
+class Task(ABC):
+    """Base of the tasks: each is a frozen dataclass, and its fields are its options.
+
+    The options are checked when the task is made, and appear in `--help` with the text of the docstring's `Args:`.
+    To add a task, derive from this class and put it into `magnetite.tasks.TASKS` under a name.
+    """
+
+    presets: ClassVar[Presets] = {}
+    """Tables of settings by name; `base` names another preset that a preset starts from."""
+
+    model_options: ClassVar[tuple[str, ...]] = ()
+    """Fields that choose embedding or head and do not change the data."""
+
+    seed: int
+    shard_size: int
+
+    @abstractmethod
+    def split(self, name: str) -> Split:
+        """Sizes and number of graphs of a split."""
+
+    @abstractmethod
+    def shard(self, split: str, number: int, device: torch.device | str = "cpu") -> Examples:
+        """Shard `number` of a split, the same whenever and wherever it is generated."""
+
+    def stream(self, seed: int, batch: int, device: torch.device | str = "cpu", start: int = 0) -> Iterator[Examples]:
+        """Endless fresh training examples, `batch` graphs at a time, from batch `start` on."""
+        raise ValueError(f"{type(self).__name__} has no fresh data: choose data.mode resident or pooled")
+
+    @abstractmethod
+    def embedding(self) -> Embedding:
+        """The embedding of a node."""
+
+    @abstractmethod
+    def head(self, readout: str, pair_channels: int) -> Head:
+        """The output head.
+
+        Args:
+            readout: How the model reads out a whole graph: cls, mean, sum or max.
+            pair_channels: Number of features per node pair that the position encoder provides.
+        """
+
+    def weights(self, examples: Examples) -> Float[Tensor, " graphs"]:
+        """Weight of each graph: the mean loss of a batch is `loss` divided by the sum of its weights."""
+        return torch.ones(len(examples), device=examples.graphs.device)
+
+    @abstractmethod
+    def loss(self, outputs: Tensor, batch: Batch) -> Float[Tensor, ""]:
+        """Sum of the losses of a batch in single precision; padding adds nothing."""
+
+    @abstractmethod
+    def metric(self, device: torch.device | str = "cpu") -> Metric:
+        """An empty accumulator of the task's metrics."""
+
+    @property
+    @abstractmethod
+    def selects(self) -> str:
+        """The validation metric that chooses the best model."""
+
+    @property
+    def larger_is_better(self) -> bool:
+        """Whether a larger value of that metric is better."""
+        return True
+
+    @property
+    def variant(self) -> tuple[str, ...]:
+        """Words that tell runs of this task apart, for names of folders and titles."""
+        return ()
+
+    def shard_count(self, split: str) -> int:
+        """Number of shards of a split."""
+        return -(-self.split(split).count // self.shard_size)
+
+    def shard_span(self, split: str, number: int) -> tuple[int, int]:
+        """Index of the first graph (or network) of a shard, and their number."""
+        count, shards = self.split(split).count, self.shard_count(split)
+        if not 0 <= number < shards:
+            raise ValueError(f"{split} has shards 0 to {shards - 1}, got {number}")
+        first = number * self.shard_size
+        return first, min(self.shard_size, count - first)
+
+    def examples(self, split: str, device: torch.device | str = "cpu") -> Examples:
+        """A whole split on `device`."""
+        return Examples.concat(self.shard(split, number, device) for number in range(self.shard_count(split)))
+
+    def data_options(self) -> dict[str, Any]:
+        """The options that decide the data."""
+        options = asdict(self)  # pyright: ignore[reportArgumentType] (every task is a dataclass)
+        return {name: value for name, value in options.items() if name not in self.model_options}
+
+
+def check_split(name: str) -> None:
+    """Raise an error if there is no such split."""
+    if name not in SPLITS:
+        raise ValueError(f"unknown split {name!r}: choose one of {', '.join(SPLITS)}")
+
+
+def check_counts(task: Task, *names: str, least: int = 1) -> None:
+    """Raise an error if one of these options is below `least`."""
+    for name in names:
+        if getattr(task, name) < least:
+            raise ValueError(f"{name} must be at least {least}, got {getattr(task, name)}")
