@@ -17,7 +17,7 @@ class Eigenpairs(Packed):
     `values[g, j]` belongs to column `j` of the graph's rows of `vectors`. `mask` tells which of the `k` slots are real
     (a graph of `n < k` nodes has `n`). `group` numbers runs of equal eigenvalues from 0, −1 in padding: within a group
     the basis is arbitrary, only the projector `Σ γγᴴ` is not. `anchored` tells whether the graph alone decided a
-    vector's phase (see `magnetite.linalg.normalise`). A single number as index gives one graph's, without the axis `b`.
+    vector's phase (see `magnetite.linalg.phase`). A single number as index gives one graph's, without the axis `b`.
     """
 
     values: Float[Tensor, "*b k"]

@@ -14,9 +14,9 @@ from magnetite.graphs import Digraphs
 from magnetite.linalg.eigen import SolverFailure, equal_groups, lowest_eigenpairs
 from magnetite.linalg.eigen_cpu import ENGINE_UP_TO, lowest_of_graphs
 from magnetite.linalg.eigen_sparse import Progress
+from magnetite.linalg.laplacian import Operator
 from magnetite.linalg.large import lowest_of_large
-from magnetite.linalg.normalise import normalise
-from magnetite.linalg.operators import Operator
+from magnetite.linalg.phase import normalise
 from magnetite.packed import ragged_rows
 
 LARGE_BY = 16

@@ -10,8 +10,8 @@ from magnetite.encodings.chunks import check_graphs
 from magnetite.encodings.results import Eigenpairs
 from magnetite.encodings.solve import solve
 from magnetite.graphs import Digraphs
-from magnetite.linalg.laplacian import convention_named
-from magnetite.linalg.operators import Operator
+from magnetite.linalg.laplacian import Operator
+from magnetite.linalg.phase import convention_named
 from magnetite.linalg.potential import Potential, Relative, check_potential
 
 
@@ -25,7 +25,7 @@ class MagneticLaplacian:
     node; without it the foremost source is found. All is solved and verified in double precision, `q = 0` as a real
     problem; `dtype` is that of the result. `precision="single"` lets a GPU solve in single precision, faster, with
     residuals below 2e-5, but vectors of close eigenvalues then lose digits.
-    `magnetite.linalg.laplacian.CONVENTIONS` lists the other conventions.
+    `magnetite.linalg.phase.CONVENTIONS` lists the other conventions.
 
     >>> path = Digraphs.from_edges([[0, 1, 2], [1, 2, 3]])
     >>> pairs = MagneticLaplacian(k=2, q=Relative(0.25))(path)

@@ -8,8 +8,7 @@ from magnetite.encodings.chunks import Chunk, for_each_chunk
 from magnetite.encodings.results import PairEncoding, TopPairs
 from magnetite.encodings.spectral import check_dtype
 from magnetite.graphs import Digraphs
-from magnetite.linalg.walks import walk_features
-from magnetite.linalg.walks_sparse import top_walks
+from magnetite.linalg.walks import top_walks, walk_features
 from magnetite.packed import ragged_rows, starts
 
 PAIRS_UP_TO = 8192
