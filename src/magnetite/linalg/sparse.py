@@ -105,10 +105,10 @@ class SparseHermitian:
 def sparse_laplacian(pairs: NodePairs, operator: Operator) -> SparseHermitian:
     """The Laplacian of one graph; real if the operator is.
 
-        >>> from magnetite.linalg.pairs import pair_edges
-        >>> pairs = pair_edges(torch.tensor([[0, 1], [1, 2]]), torch.tensor([0, 2]), torch.tensor([3]), None)
-        >>> sparse_laplacian(pairs, Operator(0, normalised=False)).to_scipy().toarray().tolist()
-        [[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]]
+    >>> from magnetite.linalg.pairs import pair_edges
+    >>> pairs = pair_edges(torch.tensor([[0, 1], [1, 2]]), torch.tensor([0, 2]), torch.tensor([3]), None)
+    >>> sparse_laplacian(pairs, Operator(0, normalised=False)).to_scipy().toarray().tolist()
+    [[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]]
     """
     count = int(pairs.count[0])
     entries, weights = operator.entries(pairs)
