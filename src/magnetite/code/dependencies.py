@@ -247,9 +247,13 @@ def traits(nodes: Sequence[ast.AST], pure_calls: bool) -> dict[int, int]:
         nodes: Syntax nodes, parents before their children.
         pure_calls: Whether calls are assumed to have no side effects.
     """
-    known = Knowledge(pure_calls, *_callables(nodes))
+    assigned = _assignments(nodes)
+    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    functions |= {name for name, value in assigned if isinstance(value, ast.Lambda)}
+    methods = {name for name, value in assigned if isinstance(value, ast.Attribute)}
+    known = Knowledge(pure_calls, functions, methods)
     found = _traits(nodes, known)
-    sequences = {name for name, value in _assignments(nodes) if found[id(value)] & SEQUENCE}
+    sequences = {name for name, value in assigned if found[id(value)] & SEQUENCE}
     return _traits(nodes, replace(known, sequences=sequences)) if sequences else found
 
 
@@ -273,13 +277,6 @@ def _assignments(nodes: Sequence[ast.AST]) -> list[tuple[str, ast.expr]]:
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
             found += zip(target.elts, value.elts, strict=True)
     return [(target.id, value) for target, value in found if isinstance(target, ast.Name)]
-
-
-def _callables(nodes: Sequence[ast.AST]) -> tuple[set[str], set[str]]:
-    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-    given = _assignments(nodes)
-    functions |= {name for name, value in given if isinstance(value, ast.Lambda)}
-    return functions, {name for name, value in given if isinstance(value, ast.Attribute)}
 
 
 def _traits(nodes: Sequence[ast.AST], known: Knowledge) -> dict[int, int]:

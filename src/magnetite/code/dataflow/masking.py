@@ -29,15 +29,13 @@ def references(draft: Draft) -> References:
                 found.methods.append(number)
         elif root is draft.itself:
             found.names.append(number)
-        elif _is_decorator(draft, number):
-            found.decorators.append(number)
+        else:
+            top = number
+            while draft.nodes[top][PARENT] != 0:
+                top = draft.nodes[top][PARENT]
+            if draft.nodes[top][FIELD].startswith("decorator_list"):
+                found.decorators.append(number)
     return found
-
-
-def _is_decorator(draft: Draft, number: int) -> bool:
-    while draft.nodes[number][PARENT] != 0:
-        number = draft.nodes[number][PARENT]
-    return draft.nodes[number][FIELD].startswith("decorator_list")
 
 
 def masked(draft: Draft, itself: References, mask: str | None) -> list[int]:
