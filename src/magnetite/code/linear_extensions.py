@@ -154,8 +154,8 @@ def _series(part: int, above: Sequence[int]) -> list[int]:
 
 
 def _count_by_down_sets(nodes: Sequence[int], above: Sequence[int]) -> int:
-    place = {node: i for i, node in enumerate(nodes)}
-    pairs = [(place[other], i) for node, i in place.items() for other in members(above[node]) if other in place]
+    index = {node: i for i, node in enumerate(nodes)}
+    pairs = [(index[other], i) for node, i in index.items() for other in members(above[node]) if other in index]
     sources, targets = zip(*pairs, strict=True)
     try:
         return count_topological_sorts(Digraphs.from_edges([sources, targets], len(nodes)), MAX_STATES)
