@@ -35,7 +35,7 @@ def agree(one: list, other: list) -> bool:
 
 
 def check_soundness(seed: int) -> tuple[int, int]:
-    """Reorder at random, legally or not: programs with equal hashes must agree. Return the counts of equal and other ones."""
+    """Reorder at random, legally or not: equal hashes must mean equal outcomes. Count equal and different hashes."""
     source, rng = program(seed)
     expected, name = outcomes(source), code.build(source).hash
     equal = different = 0

@@ -59,7 +59,7 @@ def masked_syntax(function: Definition, mask: str | None, is_method: bool = Fals
     Args:
         function: The definition.
         mask: "strict", "paper" or None.
-        is_method: Whether a class holds the function.
+        is_method: Whether it is defined in a class.
 
     >>> tree = ast.parse("def f(n):\\n    return f(n - 1)").body[0]
     >>> [type(node).__name__ for node in masked_syntax(tree, "strict")]
