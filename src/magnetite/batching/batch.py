@@ -203,7 +203,7 @@ class Batch:
         ordered = values if position is None else values.index_select(0, position.argsort())
         return list(ordered.split([bucket.graphs for bucket in self.buckets]))
 
-    def adjacency(self) -> list[Float[Tensor, "_ n n"]]:
+    def adjacency(self) -> list[Float[Tensor, "_ _ _"]]:
         """`A[g, u, v] = w` per bucket, in single precision; repeated edges are summed.
 
         >>> import magnetite as mt
@@ -216,7 +216,7 @@ class Batch:
         parts = zip(flat.split(counts), self.buckets, strict=True)
         return [part.view(bucket.graphs, bucket.nodes, bucket.nodes) for part, bucket in parts]
 
-    def at_query(self, padded: Sequence[Shaped[Tensor, "_ n n c"]]) -> Shaped[Tensor, "pairs c"]:
+    def at_query(self, padded: Sequence[Shaped[Tensor, "_ _ _ c"]]) -> Shaped[Tensor, "pairs c"]:
         """What tensors of all pairs, one per bucket, hold for the query pairs."""
         if self.query is None:
             raise ValueError("the batch has no query pairs: call mt.batch(graphs, query=…)")
@@ -271,8 +271,7 @@ class Batch:
         layout, graph = self.places.layout, self.node_graph[source]
         first = layout.first[graph]
         u, v = self.places.place[source] - first, self.places.place[target] - first
-        # Padding may combine nodes of two graphs: it points at any pair of the first.
-        return layout.first_pair[graph] + u * layout.width[graph] + v.clamp(min=0).minimum(layout.width[graph] - 1)
+        return layout.first_pair[graph] + u * layout.width[graph] + v
 
 
 class _Move(torch.autograd.Function):
@@ -304,7 +303,7 @@ def _joined(parts: Sequence[Tensor]) -> Tensor:
 
 
 def _map(item: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Apply `change` to every tensor of nested mappings, lists and dataclasses; layouts are shared."""
+    """Apply `change` to every tensor of nested mappings, lists and dataclasses."""
     if isinstance(item, Tensor):
         return change(item)
     if isinstance(item, Mapping):

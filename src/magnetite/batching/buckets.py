@@ -28,7 +28,7 @@ CUTS = 96
 Rows = Int[np.ndarray, "steps batch"]
 
 
-def rounded(count: int, multiple: int = MULTIPLE) -> int:
+def rounded(count: int | np.integer, multiple: int = MULTIPLE) -> int:
     """The next multiple.
 
     >>> rounded(17)
@@ -56,7 +56,7 @@ class Bucket:
             raise ValueError(f"{self} is empty: graphs must be at least 1, nodes at least 2")
 
     @classmethod
-    def holding(cls, graphs: int, nodes: int) -> "Bucket":
+    def holding(cls, graphs: int, nodes: int | np.integer) -> "Bucket":
         """The bucket for this many graphs of at most `nodes` nodes.
 
         >>> Bucket.holding(2, nodes=16)
@@ -240,12 +240,11 @@ def plan(extent: Extent, tokens: int) -> tuple[BatchShape, ...]:
     >>> nodes = np.array([7] * 24 + [15] * 8)
     >>> extent = Extent.of(np.arange(32)[None], Sizes(nodes, nodes, nodes))
     >>> [[(bucket.graphs, bucket.nodes) for bucket in shape.buckets] for shape in plan(extent, tokens=256)]
-    [[(32, 8)], [(8, 16)]]
+    [[(24, 8)], [(8, 16)]]
     """
     cuts = extent.cuts
-    cheapest: list[tuple[float, int]] = [
-        (0.0, 0)
-    ]  # cost of the graphs up to a cut, and the cut where their bucket begins
+    # Cost of the graphs up to a cut, and the cut where their bucket begins.
+    cheapest: list[tuple[float, int]] = [(0.0, 0)]
     for end in range(1, len(cuts)):
         nodes = rounded(extent.nodes[:end].max() + 1)
         choices = []

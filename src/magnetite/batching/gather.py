@@ -123,16 +123,16 @@ class _Ragged:
         self.inside = number - self.start[self.graph]
         self.row = torch.where(self.mask, pointer[ids][self.graph] + self.inside, 0)
 
-    def take(self, rows: Shaped[Tensor, "all ..."], empty: float = 0) -> Shaped[Tensor, "count ..."]:
-        """These rows of a packed tensor; `empty` where there are none."""
-        return take(rows, self.row, self.mask, empty)
+    def take(self, rows: Shaped[Tensor, "all ..."]) -> Shaped[Tensor, "count ..."]:
+        """These rows of a packed tensor, zero where there are none."""
+        return take(rows, self.row, self.mask)
 
 
 def _places(layout: Layout, sizes: Int[Tensor, " chosen"], nodes: _Ragged) -> Places:
     count, graph = nodes.mask.numel(), layout.place_graph
     held, last = layout.place_node < sizes[graph], layout.place_node == layout.width[graph] - 1
     token = torch.where(held, nodes.start[graph] + layout.place_node, torch.where(last, count + graph, 0))
-    place = torch.where(nodes.mask, layout.first[nodes.graph] + nodes.inside, 0)
+    place = layout.first[nodes.graph] + torch.where(nodes.mask, nodes.inside, 0)  # padding: a place of its graph
     return Places(
         token=token,
         filled=held | last,
@@ -169,7 +169,7 @@ def _encoding(part: Any, ids: Int[Tensor, " chosen"], nodes: _Ragged, layout: La
 
 def _padded_pairs(
     part: Any, ids: Int[Tensor, " chosen"], layout: Layout, shape: BatchShape
-) -> list[Shaped[Tensor, "_ n n ..."]]:
+) -> list[Shaped[Tensor, "_ _ _ ..."]]:
     """One `[b, n, n, …]` tensor per bucket, zero beyond each graph's nodes."""
     order = ids if layout.bucket_position is None else ids[layout.bucket_position.argsort()]
     padded = []
@@ -183,15 +183,15 @@ def _padded_pairs(
 
 
 def take(
-    rows: Shaped[Tensor, "all ..."], row: Int[Tensor, "*places"], mask: Bool[Tensor, "*places"], empty: float = 0
+    rows: Shaped[Tensor, "all ..."], row: Int[Tensor, "*places"], mask: Bool[Tensor, "*places"]
 ) -> Shaped[Tensor, "..."]:
-    """`rows[row]` where the mask is true, else `empty`; there, `row` is any row."""
+    """`rows[row]` where the mask is true, else zero; there, `row` is any row."""
     if not rows.shape[0]:
-        return rows.new_full((*row.shape, *rows.shape[1:]), empty)
+        return rows.new_zeros((*row.shape, *rows.shape[1:]))
     whole = whole_rows(rows)
-    blank = rows.new_full(rows.shape[1:], empty).view(-1).view(whole.dtype).view(whole.shape[1:])
     chosen = whole[row]
-    chosen = torch.where(mask.view(*mask.shape, *[1] * (chosen.ndim - mask.ndim)), chosen, blank)
+    mask = mask.view(*mask.shape, *[1] * (chosen.ndim - mask.ndim))
+    chosen = torch.where(mask, chosen, whole.new_zeros(()))
     return chosen if whole is rows else chosen.view(rows.dtype).view(*row.shape, *rows.shape[1:])
 
 

@@ -62,7 +62,9 @@ def _with_options(command: Callable[..., None], task: str, data_only: bool) -> C
 
     def run(**given: Any) -> None:
         values = {name: given.pop(name) for name in options}
-        typed = {options[name].name: _value(value, options[name]) for name, value in values.items() if value is not None}
+        typed = {
+            options[name].name: _value(value, options[name]) for name, value in values.items() if value is not None
+        }
         command(task, typed, **given)
 
     keywords = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own]

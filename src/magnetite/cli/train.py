@@ -24,9 +24,7 @@ def train(
             help=f"Positional encodings, such as magnetic+walks, of {', '.join(names_known())}.",
         ),
     ] = "magnetic",
-    preset: Annotated[
-        str, typer.Option(help="Settings: quick (minutes on two cores), paper, or best.")
-    ] = "quick",
+    preset: Annotated[str, typer.Option(help="Settings: quick (minutes on two cores), paper, or best.")] = "quick",
     seed: Annotated[int, typer.Option(help="Seed of parameters, order of the graphs, and dropout.")] = 0,
     epochs: Annotated[float | None, typer.Option(help="Number of passes over the training graphs.")] = None,
     budget: Annotated[float, typer.Option(help="Fraction of the training that is done, including warm-up.")] = 1.0,

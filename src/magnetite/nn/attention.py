@@ -49,7 +49,7 @@ class Attention(Module):
         return self.out(batch.unpad(mixed, graph_tokens=len(states) > batch.num_nodes))
 
     def _attend(
-        self, query_key: Float[Tensor, "b n 2*d"], value: Float[Tensor, "b n d"], bias: Tensor
+        self, query_key: Float[Tensor, "b n qk"], value: Float[Tensor, "b n d"], bias: Tensor
     ) -> Float[Tensor, "b n d"]:
         query, key = query_key.unflatten(-1, (2, self.heads, -1)).transpose(1, 3).unbind(2)
         value = value.unflatten(-1, (self.heads, -1)).transpose(1, 2)

@@ -308,6 +308,10 @@ def _check_override(tables: Tables, given: Tables) -> None:
             )
         if isinstance(value, Mapping) or name in parts:
             continue
-        known = dict.fromkeys(key for part, options in parts.items() for key in options_named(part, options.get("encoder")))
+        known = dict.fromkeys(
+            key for part, options in parts.items() for key in options_named(part, options.get("encoder"))
+        )
         if name not in known:
-            raise ValueError(f"unknown option encoding.{name}: choose one of {', '.join(known) or '(it has no options)'}")
+            raise ValueError(
+                f"unknown option encoding.{name}: choose one of {', '.join(known) or '(it has no options)'}"
+            )

@@ -155,7 +155,9 @@ def argument_help(kind: Any) -> dict[str, str]:
 def is_plain(hint: Any) -> bool:
     """Whether a configuration can hold a value of this type: a number, a string, true or false, or a list of them."""
     return any(
-        is_plain(typing.get_args(member)[0]) if typing.get_origin(member) is tuple else member in (bool, int, float, str)
+        is_plain(typing.get_args(member)[0])
+        if typing.get_origin(member) is tuple
+        else member in (bool, int, float, str)
         for member in _members(hint)
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -11,7 +11,7 @@ from torch import Tensor
 from magnetite.batching import Batch
 from magnetite.nn.module import Module
 
-Biases = list[Float[Tensor, "_ h n n"]]
+Biases = list[Float[Tensor, "_ h _ _"]]
 """What is added to the logits of attention, query × key: one tensor per bucket."""
 
 
@@ -27,7 +27,7 @@ class Positions:
 
     nodes: Float[Tensor, "nodes d"] | None = None
     biases: tuple[Biases, ...] = ()
-    pairs: list[Float[Tensor, "_ n n c"]] | None = None
+    pairs: list[Float[Tensor, "_ _ _ c"]] | None = None
 
     def bias(self, layer: int) -> Biases | None:
         """The biases of one layer."""
@@ -47,7 +47,7 @@ class PositionEncoder(Module):
     encoding: Any
 
     @classmethod
-    def build(cls, encoding: Any, width: int, heads: int, layers: int, **options: Any) -> Self:  # noqa: ARG003
+    def build(cls, encoding: Any, width: int, heads: int, layers: int, **options: Any) -> "PositionEncoder":  # noqa: ARG003
         """The encoder of `encoding` for a model of this width, with so many attention heads and layers.
 
         Args:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
@@ -80,7 +80,7 @@ class MagLapNet(PositionEncoder):
         self.out = torch.nn.Linear(tokens * (channels + 1), width)
 
     @classmethod
-    def build(cls, encoding: Spectral, width: int, heads: int, layers: int, **options: Any) -> Self:  # noqa: ARG003
+    def build(cls, encoding: Spectral, width: int, heads: int, layers: int, **options: Any) -> "MagLapNet":  # noqa: ARG003
         """The encoder of as many eigenvectors as the encoding has."""
         return cls(encoding.k, width, encoding, **options)
 

@@ -1,6 +1,6 @@
 """Encoders of encodings with one row per node: singular vectors, sinusoids and depths."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -33,7 +33,7 @@ class SVDEncoder(PositionEncoder):
         self.linear = torch.nn.Linear(2 * rank, width)
 
     @classmethod
-    def build(cls, encoding: SVD, width: int, heads: int, layers: int, **options: Any) -> Self:  # noqa: ARG003
+    def build(cls, encoding: SVD, width: int, heads: int, layers: int, **options: Any) -> "SVDEncoder":  # noqa: ARG003
         """As many singular pairs as the encoding has."""
         return cls(encoding.rank, width, **options)
 
@@ -64,7 +64,14 @@ class SinusoidalEncoder(PositionEncoder):
         self.encoding = Sinusoidal(width=width)
 
     @classmethod
-    def build(cls, encoding: Sinusoidal | None, width: int, heads: int, layers: int, **options: Any) -> Self:  # noqa: ARG003
+    def build(
+        cls,
+        encoding: Sinusoidal | None,
+        width: int,
+        heads: int,
+        layers: int,
+        **options: Any,
+    ) -> "SinusoidalEncoder":
         """Sinusoids of the model's width."""
         return cls(width, **options)
 
@@ -99,7 +106,7 @@ class DepthEncoder(PositionEncoder):
         self.table = torch.nn.Embedding(cap + 1, width)
 
     @classmethod
-    def build(cls, encoding: Depth, width: int, heads: int, layers: int, **options: Any) -> Self:  # noqa: ARG003
+    def build(cls, encoding: Depth, width: int, heads: int, layers: int, **options: Any) -> "DepthEncoder":  # noqa: ARG003
         """One vector per depth that the encoding has."""
         return cls(width, encoding.cap, **options)
 

@@ -8,7 +8,7 @@ from magnetite.batching import Batch
 from magnetite.kernels.cuda import pair_sum as cuda
 from magnetite.nn.layers import activation_named
 
-Pairs = list[Float[Tensor, "_ n n c"]]
+Pairs = list[Float[Tensor, "_ _ _ c"]]
 """Features of node pairs: one tensor per bucket."""
 
 
@@ -65,7 +65,7 @@ class PairBias(torch.nn.Module):
         self.shape = layers, heads
         self.linear = torch.nn.Linear(channels, layers * heads, bias=False)
 
-    def forward(self, pairs: Pairs) -> tuple[list[Float[Tensor, "_ h n n"]], ...]:
+    def forward(self, pairs: Pairs) -> tuple[list[Float[Tensor, "_ h _ _"]], ...]:
         """The biases of each layer, one tensor per bucket."""
         # Contiguous, since attention kernels read rows of keys.
         each = [_linear(self.linear, part).permute(0, 3, 1, 2).contiguous() for part in pairs]

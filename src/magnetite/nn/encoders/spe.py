@@ -1,6 +1,6 @@
 """SPE: stable and expressive positional encodings, which are the same for every basis of an eigenspace."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -77,7 +77,7 @@ class SPE(PositionEncoder):
         nodes: bool = True,
         bias: bool = False,
         **options: Any,
-    ) -> Self:
+    ) -> "SPE":
         """With `nodes`, node vectors; with `bias`, attention biases."""
         return cls(encoding.k, width if nodes else None, heads if bias else None, layers, encoding=encoding, **options)
 

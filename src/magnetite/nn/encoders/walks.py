@@ -1,6 +1,6 @@
 """Encoders of directional random walks: node vectors, attention biases, or features for a `PairHead`."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import torch
 
@@ -73,7 +73,7 @@ class RelativeWalkEncoder(PositionEncoder):
         self.bias = PairBias(self.encoding.width, heads, layers)
 
     @classmethod
-    def build(cls, encoding: RandomWalk, width: int, heads: int, layers: int, **options: Any) -> Self:  # noqa: ARG003
+    def build(cls, encoding: RandomWalk, width: int, heads: int, layers: int, **options: Any) -> "RelativeWalkEncoder":  # noqa: ARG003
         """Biases for all heads and layers."""
         return cls(heads, layers, encoding, **options)
 
@@ -105,7 +105,7 @@ class PairWalkEncoder(PositionEncoder):
         self.encoding, self.root = RandomWalk(steps, restart=None), root  # which checks the steps
 
     @classmethod
-    def build(cls, encoding: None, width: int, heads: int, layers: int, **options: Any) -> Self:  # noqa: ARG003
+    def build(cls, encoding: None, width: int, heads: int, layers: int, **options: Any) -> "PairWalkEncoder":  # noqa: ARG003
         """The same for all models."""
         return cls(**options)
 
