@@ -21,8 +21,8 @@ OPTIONS = {"magnetic": EIGENPAIRS, "laplacian": EIGENPAIRS, "walks": WALKS, "rel
 def migrated(tables: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The tables of an old configuration, in the present format."""
     task, model = dict(tables["task"]), dict(tables["model"])
-    task["name"] = {"playground": "distances"}.get(task["name"], task["name"])
-    moved = {"distances": ("pair_layer",), "sorting": ("places", "borders")}[task["name"]]
+    task["name"] = "distances" if task["name"] == "playground" else task["name"]
+    moved = ("pair_layer",) if task["name"] == "distances" else ("places", "borders")
     for option in ("pair_layer", "places", "borders"):
         if option in model:
             value = model.pop(option)

@@ -51,7 +51,6 @@ SORTERS = {
     "SVD": transformer(nn.SVDEncoder(K, WIDTH)),
     "sinusoidal": transformer(nn.SinusoidalEncoder(WIDTH)),
     "depth": transformer(nn.DepthEncoder(WIDTH)),
-    "relations of wires": lambda: nn.WireRelations(WIDTH, nn.GraphHead(2), state=8),
     "local": transformer(local=nn.GNN(WIDTH), degree_scaled=True),
     "GNN": lambda: nn.DigraphGNN(WIDTH, total(), embedding=nn.WireNodes(16)),
     "GNN, undirected": lambda: nn.DigraphGNN(WIDTH, total(), nn.GNN(WIDTH, directed=False), embedding=nn.WireNodes(16)),

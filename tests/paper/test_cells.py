@@ -43,14 +43,15 @@ def keep(cell: Cell, request: Request, value: float, seen: int = 100) -> None:
     path.write_text(json.dumps(fake(cell.config(request).to_dict(), value, seen)))
 
 
-def test_a_cell_is_trained_once(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("model", [{}, {"model": {"name": "relations", "width": 32, "state": 8, "wires": 7}}])
+def test_a_cell_is_trained_once(tmp_path, monkeypatch, capsys, model):
     request = Request(tmp_path / "results", runs=tmp_path / "runs", device="cpu")
-    some = [Cell("first", "sorting", "none", TINY, "quick"), Cell("second", "sorting", "sinusoidal", TINY, "quick")]
-    found = train_missing(some[:1], request)
+    cell = Cell("first", "sorting", "none", TINY | model, "quick")
+    found = train_missing([cell], request)
     assert found["first"].graphs_seen == 40
-    assert [path.name for path in (request.out / "cells").glob("*.json")] == [some[0].path(request).name]
+    assert [path.name for path in (request.out / "cells").glob("*.json")] == [cell.path(request).name]
     monkeypatch.setattr(cells.runs, "train", lambda *_: pytest.fail("trained twice"))
-    assert train_missing(some[:1], request) == train_missing(some[:1], replace(request)) == found
+    assert train_missing([cell], request) == train_missing([cell], replace(request)) == found
     capsys.readouterr()
 
 
