@@ -27,8 +27,8 @@ class WireRelations(GraphModel):
     wires, and only the order of the wires matters, not their numbers.
 
     Comparators act in parallel steps, and within a step from the first wire on, so the result is a function of the
-    graph; nodes must be numbered in an order in which the network can run. Graphs need the node feature `wires`, the two
-    wires of each comparator, and the graph feature `length`, the number of wires.
+    graph; nodes must be numbered in an order in which the network can run. Graphs need the node feature `wires`, the
+    two wires of each comparator, and the graph feature `length`, the number of wires.
 
     Args:
         width: Size of a node's state and of the graph token.

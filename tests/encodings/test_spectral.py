@@ -7,7 +7,7 @@ from jaxtyping import TypeCheckError
 
 import magnetite as mt
 from magnetite.encodings import solve
-from magnetite.encodings.chunks import check_graphs
+from magnetite.encodings.checks import check_graphs
 from magnetite.linalg import eigen
 from magnetite.linalg.laplacian import laplacian, magnetic_laplacian
 from magnetite.testing import assert_permutation_equivariant, digraphs
@@ -168,7 +168,7 @@ def test_single_precision_is_for_gpus(odd):
 
 @pytest.mark.parametrize("encoding", [mt.MagneticLaplacian, mt.Laplacian])
 def test_bad_parameters(encoding):
-    with pytest.raises(ValueError, match="k=0"):
+    with pytest.raises(ValueError, match="k must be a positive integer, got 0"):
         encoding(k=0)
     with pytest.raises(ValueError, match="dtype"):
         encoding(k=1, dtype=torch.float16)

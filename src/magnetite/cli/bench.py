@@ -111,7 +111,7 @@ def _scipy(encoding: MagneticLaplacian) -> Callable[[Digraphs], Any]:
         from scipy.sparse.linalg import eigsh
 
         from magnetite.linalg.eigen_sparse import tolerance_for
-        from magnetite.linalg.operators import Operator
+        from magnetite.linalg.laplacian import Operator
         from magnetite.linalg.pairs import pair_edges
         from magnetite.linalg.sparse import sparse_laplacian
 
@@ -129,8 +129,7 @@ def _scipy(encoding: MagneticLaplacian) -> Callable[[Digraphs], Any]:
 
 
 def _dense(graph: Digraphs, encoding: MagneticLaplacian) -> torch.Tensor:
-    from magnetite.linalg.laplacian import dense_adjacency
-    from magnetite.linalg.operators import Operator
+    from magnetite.linalg.laplacian import Operator, dense_adjacency
 
     adjacency = dense_adjacency(graph.edges, graph.edge_graph, None, 1, graph.num_nodes)
     return Operator(encoding.q if isinstance(encoding.q, Relative | float) else 0.0).dense(adjacency)[0]

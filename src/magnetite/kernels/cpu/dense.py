@@ -27,7 +27,7 @@ def scale_rows(low, high, weights, first, last, n, normalised, isolated, diagona
             diagonal[v] = 1.0 if connected else isolated
 
 
-scale_all_rows = kernel(scale_rows.py_func)
+scale_all_rows = kernel(seconds=8)(scale_rows.py_func)
 """`scale_rows` for Python to call."""
 
 
@@ -111,10 +111,13 @@ def _row_sums(low, high, entries, first, last, n, diagonal, scale, sums):
         sums[u] += size
         if u != v:
             sums[v] += size
-    return sums[:n].max()
+    largest = 0.0
+    for v in range(n):
+        largest = max(largest, sums[v])
+    return largest
 
 
-@kernel
+@kernel(seconds=8)
 def solve_all(
     low, high, entries, weights, pair_ptr, counts, sizes, roots, k, normalised, isolated, real,
     values, vectors, anchored, residual, unitarity,
@@ -123,7 +126,9 @@ def solve_all(
 
     `real` says that all entries are real. A graph whose phases gauge away is solved as a real one.
     """
-    n_max, m_max = sizes.max(), counts.max()
+    n_max, m_max = 0, 0
+    for g in range(sizes.size):
+        n_max, m_max = max(n_max, sizes[g]), max(m_max, counts[g])
     rows = (n_max + LANES - 1) // LANES * LANES
     ar, ai = np.empty((rows, rows)), np.empty((rows, rows))
     work, line = np.empty((8, rows)), np.empty((9, rows))
@@ -159,7 +164,8 @@ def solve_all(
         residual[g] = error / max(norm, 1.0)
         unitarity[g] = _unitarity(n, kept, z[0], z[1], gram[0], gram[1])
         normalise(z[0], z[1], n, kept, roots[g], spare, lane[1], lane[2], lane[3], lane[4], anchored[g])
-        values[g, :kept] = lane[0, :kept]
+        for j in range(kept):
+            values[g, j] = lane[0, j]
         for i in range(n):
             for j in range(kept):
                 vectors[row + i, j] = complex(z[0, i, j], z[1, i, j])

@@ -1,9 +1,11 @@
 """Breadth-first search from every node of every graph: small graphs in bit sets, large ones with a queue."""
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
-from magnetite.kernels.cpu.bits import lowest
+from magnetite.kernels.cpu.compile import kernel, part
 
 BITS_UP_TO = 256
 """Nodes up to which bit sets are searched: a step then is a handful of words, however many edges there are."""
@@ -11,7 +13,17 @@ BITS_UP_TO = 256
 ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@intrinsic
+def lowest(_context, _word):
+    """The smallest element of a set that is not empty: one machine instruction, which numba itself does not offer."""
+
+    def generate(_target, builder, _signature, arguments):
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), generate
+
+
+@part
 def adjacency_bits(edges, size, undirected):
     """Row `u` is the set of the out-neighbours of node `u`."""
     rows = np.zeros((size, (size + 63) // 64), np.uint64)
@@ -23,7 +35,7 @@ def adjacency_bits(edges, size, undirected):
     return rows
 
 
-@njit(cache=True, nogil=True)
+@part
 def search_bits(source, rows, seen, front, following, distance):
     """Write the hops from `source` to every node that it reaches; the last three sets are scratch."""
     words = rows.shape[1]
@@ -49,7 +61,7 @@ def search_bits(source, rows, seen, front, following, distance):
         hops += 1
 
 
-@njit(cache=True, nogil=True)
+@part
 def neighbours(edges, size, undirected):
     """Compressed rows: the out-neighbours of node `u` are `found[offset[u] : offset[u + 1]]`."""
     offset = np.zeros(size + 1, np.int64)
@@ -69,7 +81,7 @@ def neighbours(edges, size, undirected):
     return offset, found
 
 
-@njit(cache=True, nogil=True)
+@part
 def search_queue(source, offset, found, queue, distance):
     """Write the hops from `source` to every node that it reaches."""
     distance[source] = 0
@@ -85,7 +97,7 @@ def search_queue(source, offset, found, queue, distance):
                 tail += 1
 
 
-@njit(cache=True, nogil=True)
+@part
 def one_graph(edges, undirected, distances):
     """Hops between all pairs of one graph."""
     size = distances.shape[0]
@@ -101,7 +113,7 @@ def one_graph(edges, undirected, distances):
             search_queue(source, offset, found, queue, distances[source])
 
 
-@njit(cache=True, nogil=True)
+@kernel(seconds=4)
 def all_pairs(edges, node_pointer, edge_pointer, pair_pointer, undirected, distances):
     """Hops between all pairs of each graph, −1 where there is no path, rows of sources end to end."""
     for graph in range(node_pointer.size - 1):

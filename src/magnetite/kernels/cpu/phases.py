@@ -2,10 +2,10 @@
 
 from math import atan2, inf, pi, sqrt
 
-from magnetite.kernels.cpu.compile import part
+import numpy as np
 
-ZERO = 1e-4
-TIE = 1e-5
+from magnetite.kernels.cpu.compile import part
+from magnetite.kernels.shared import TIE, ZERO
 
 
 @part
@@ -82,7 +82,7 @@ def normalise(zr, zi, n, kept, root, weight, mr, mi, rr, ri, anchored):
             mi[j] += modulus * zi[i, j]
     certain = True
     if root < 0:
-        by, certain = _direction(zr, zi, n, 0, total, complex(mr[0], mi[0]))
+        by, certain = _direction(zr, zi, n, np.int64(0), total, complex(mr[0], mi[0]))
         _foremost(zr, zi, n, by, weight)
     else:
         weight[:n] = 0.0

@@ -1,12 +1,12 @@
 """Erdős–Rényi graphs and their largest weak components, one graph after the other."""
 
 import numpy as np
-from numba import njit
 
+from magnetite.kernels.cpu.compile import kernel, part
 from magnetite.kernels.cpu.random import mix
 
 
-@njit(cache=True, nogil=True)
+@part
 def find(parent, node):
     """The root of a node's tree; the path to it is halved on the way."""
     while parent[node] != node:
@@ -15,7 +15,7 @@ def find(parent, node):
     return node
 
 
-@njit(cache=True, nogil=True)
+@part
 def draw_edges(pair_key, rank, size, threshold, acyclic, edges):
     """Edges `u → v` whose random number lies below the threshold, by source and target; their number."""
     count = 0
@@ -29,7 +29,7 @@ def draw_edges(pair_key, rank, size, threshold, acyclic, edges):
     return count
 
 
-@njit(cache=True, nogil=True)
+@part
 def largest_component(edges, size, numbers):
     """Number the nodes of the largest weak component from 0 (the first of equals), −1 elsewhere; its size."""
     parent = np.arange(size)
@@ -49,7 +49,7 @@ def largest_component(edges, size, numbers):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel(seconds=4)
 def sample(keys, sizes, thresholds, acyclic):
     """The graphs of the keys: nodes and edges of each, and the edges end to end."""
     most = sizes.max() if sizes.size else 0

@@ -6,8 +6,8 @@ whose number has bit w − 6.
 """
 
 import numpy as np
-from numba import njit
 
+from magnetite.kernels.cpu.compile import kernel, part
 from magnetite.kernels.cpu.random import below, mix
 
 PATTERNS = np.array(
@@ -25,7 +25,7 @@ BLOCK = 64
 """Words a wire that the checker holds at once: all wires of a block stay in the first-level cache."""
 
 
-@njit(cache=True, nogil=True)
+@part
 def fill_inputs(state, length, first, words):
     """Words `first … first + words − 1` of every wire, before any comparator."""
     for wire in range(length):
@@ -37,7 +37,7 @@ def fill_inputs(state, length, first, words):
                 state[wire, word] = np.uint64(0) - bit
 
 
-@njit(cache=True, nogil=True, inline="always")
+@part
 def compare(low, high, words):
     """One comparator: the smaller value to `low`, the larger to `high`."""
     for word in range(words):
@@ -46,7 +46,7 @@ def compare(low, high, words):
         low[word] = both
 
 
-@njit(cache=True, nogil=True)
+@kernel(seconds=5)
 def tables(lengths):
     """For each length all inputs, and what they are when sorted (by neighbour exchange, which needs no cleverness)."""
     longest = lengths.max()
@@ -63,7 +63,7 @@ def tables(lengths):
     return both
 
 
-@njit(cache=True, nogil=True, inline="always")
+@part
 def first_difference(row, goal, start, words):
     """A word in which the two differ, looked for from `start` round; −1 if there is none."""
     for word in range(start, words):
@@ -75,7 +75,7 @@ def first_difference(row, goal, start, words):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@part
 def draw_network(key, draws, length, words, state, goals, open_wires, witness, most, wires):
     """Draw comparators until every input is sorted; their number, or −1 when more than `most` would be needed.
 
@@ -114,7 +114,7 @@ def draw_network(key, draws, length, words, state, goals, open_wires, witness, m
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel(seconds=5)
 def generate(key, first, count, choices, inputs_outputs, most):
     """Networks `first …` of the stream `key`, their lengths drawn from `choices`; one beyond `most` is drawn anew."""
     wires = np.empty((count * most, 2), np.int16)
@@ -141,8 +141,8 @@ def generate(key, first, count, choices, inputs_outputs, most):
     return wires[:total].copy(), counts, lengths
 
 
-@njit(cache=True, nogil=True)
-def sorts_all(wires, length, state):
+@part
+def _sorts(wires, length, state):
     """Whether the comparators sort all 2^length inputs; stops at the first block of inputs that they do not."""
     words = 1 << max(length - 6, 0)
     for first in range(0, words, BLOCK):
@@ -157,15 +157,19 @@ def sorts_all(wires, length, state):
     return True
 
 
-@njit(cache=True, nogil=True)
+sorts_all = kernel(seconds=5)(_sorts.py_func)
+"""`_sorts` for Python to call."""
+
+
+@kernel(seconds=5)
 def check(wires, pointer, lengths, correct):
     """Write for each network whether it sorts."""
     state = np.empty((max(lengths.max(), 1), BLOCK), np.uint64)
     for network in range(lengths.size):
-        correct[network] = sorts_all(wires[pointer[network] : pointer[network + 1]], lengths[network], state)
+        correct[network] = _sorts(wires[pointer[network] : pointer[network + 1]], lengths[network], state)
 
 
-@njit(cache=True, nogil=True)
+@kernel(seconds=5)
 def count_edges(wires, pointer, lengths, counts):
     """Edges of each network's graph: two a comparator, less one for the first touch of each wire."""
     for network in range(lengths.size):
@@ -178,7 +182,7 @@ def count_edges(wires, pointer, lengths, counts):
         counts[network] = 2 * (pointer[network + 1] - pointer[network]) - fresh
 
 
-@njit(cache=True, nogil=True)
+@kernel(seconds=5)
 def fill_edges(wires, pointer, lengths, edge_pointer, edges):
     """From the last comparator on each wire to the next one on that wire."""
     for network in range(lengths.size):

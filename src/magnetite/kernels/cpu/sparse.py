@@ -8,7 +8,7 @@ AHEAD = 32
 """Entries of the matrix between fetching a row of the block and using it: longer than memory takes to answer."""
 
 
-@kernel
+@kernel(seconds=4)
 def row_starts(low, high, n, start):
     """Pointers of the rows of a matrix with every pair in both rows and the whole diagonal stored."""
     start[:] = 0
@@ -22,7 +22,7 @@ def row_starts(low, high, n, start):
         start[v + 1] += start[v]
 
 
-@kernel
+@kernel(seconds=4)
 def fill_rows(low, high, entries, diagonal, scale, start, place, columns, data):
     """`L[u, v] = −scale_u H[u, v] scale_v` beside the diagonal; columns ascend because the pairs do."""
     n = diagonal.size
@@ -51,7 +51,7 @@ def fill_rows(low, high, entries, diagonal, scale, start, place, columns, data):
             data[own] -= scale[u] * scale[u] * entries[p]
 
 
-@kernel
+@kernel(seconds=4)
 def combine_complex(start, columns, data, x, z, shift, scale, carry, first, last):
     """`z_i ← scale · ((L x)_i − shift · x_i) − carry · z_i` for the rows `first … last` of blocks of 4 complex vectors.
 
@@ -78,7 +78,7 @@ def combine_complex(start, columns, data, x, z, shift, scale, carry, first, last
             z[i, j] = scale * (sums[j] - shift * x[i, j]) - carry * z[i, j]
 
 
-@kernel
+@kernel(seconds=4)
 def combine_real(start, columns, data, x, z, shift, scale, carry, first, last):
     """The same for blocks of 8 real vectors."""
     end = start[last]

@@ -5,7 +5,7 @@ import numpy as np
 from magnetite.kernels.cpu.compile import kernel, part
 
 
-@kernel
+@kernel(seconds=6)
 def transition_rows(source, target, weight, n, start, columns, probability):
     """Row-stochastic `T` in compressed rows, from edges in any order; repeated edges keep entries of their own."""
     start[:] = 0
@@ -86,7 +86,7 @@ def _record(nodes, amounts, count, column, slot, table, listed, held):
     return held
 
 
-@kernel
+@kernel(seconds=6)
 def encode_nodes(
     start, columns, probability, first, last, steps, restart, tolerance, before, after, landing, values, lost
 ):  # fmt: skip

@@ -1,4 +1,4 @@
-"""Attention over the eigenvectors of each node on CUDA, one warp per node: `eigen_attention.cu` as operators of torch."""
+"""Attention over the eigenvectors of each node on CUDA, one warp per node: operators of torch."""
 
 import torch
 from torch import Tensor

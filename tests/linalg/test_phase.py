@@ -2,7 +2,7 @@ import pytest
 import torch
 
 import magnetite as mt
-from magnetite.linalg.normalise import normalise
+from magnetite.linalg.phase import CONVENTIONS, normalise
 
 
 def random_vectors(seed: int, dtype=torch.complex128) -> torch.Tensor:
@@ -79,3 +79,23 @@ def test_bad_roots():
         mt.MagneticLaplacian(k=1, root="root")(graph)
     with pytest.raises(ValueError, match="root 2 of graph 0"):
         mt.MagneticLaplacian(k=1, root="root")(graph.replace(graph_features={"root": torch.tensor([2])}))
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_unconnected_nodes_have_entry_zero_in_every_convention(name, dtype):
+    forward = torch.tensor([0.0, 1.0, 0.0, 2.0], dtype=dtype)
+    entries = CONVENTIONS[name].hermitian(forward, forward.flip(0), torch.full((4,), 0.3, dtype=dtype))
+    nothing = CONVENTIONS[name].hermitian(torch.zeros_like(forward), torch.zeros_like(forward), entries.real)
+    assert torch.equal(nothing, torch.zeros_like(nothing))
+    assert torch.allclose(entries, entries.flip(0).conj())
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_entries_do_not_depend_on_unconnected_neighbours(name):
+    forward, backward = torch.rand(2, 60, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    forward, backward = forward * (forward > 0.5), backward * (backward > 0.3)
+    phase = torch.full_like(forward, 0.7)
+    connected = (forward > 0) | (backward > 0)
+    alone = CONVENTIONS[name].hermitian(forward[connected], backward[connected], phase[connected])
+    torch.testing.assert_close(CONVENTIONS[name].hermitian(forward, backward, phase)[connected], alone)

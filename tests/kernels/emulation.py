@@ -1,4 +1,4 @@
-"""CUDA kernels of `magnetite.nn` compiled for the processor, with lanes as threads: right without a GPU."""
+"""CUDA kernels compiled for the CPU, with lanes as threads, so that tests need no GPU."""
 
 import ctypes
 import subprocess
@@ -18,9 +18,9 @@ CHECKS = ["-fsanitize=alignment,bounds", "-fno-sanitize-recover=all"]
 
 @contextmanager
 def emulated(folder: Path, grid: int = 2) -> Iterator[None]:
-    """Kernels run on the processor, with so many blocks, one after the other; what they leave unwritten is NaN.
+    """Run kernels on the CPU, in `grid` blocks one after the other; results that they do not write are NaN.
 
-    All with the same constants: a folder holds each kernel once.
+    A folder holds each kernel once, so all calls must use the same constants.
     """
     libraries: dict[Kernel, ctypes.CDLL] = {}
 
@@ -43,14 +43,13 @@ def emulated(folder: Path, grid: int = 2) -> Iterator[None]:
 
 def _compiled(kernel: Kernel, folder: Path, count: int, constants: dict[str, int]) -> ctypes.CDLL:
     entry, library = folder / f"{kernel.name}.cpp", folder / f"{kernel.name}.so"
-    folder_of_kernels = Path(cuda_kernels.__file__).parent
-    source = folder_of_kernels / kernel.file
+    source = cuda_kernels.HERE / kernel.file
     entry.write_text(
         f'#include "{WARPS}"\n#include "{source}"\n'
         f'extern "C" void emulate(int blocks, int warps, void **tensors, const int *numbers) '
         f"{{ run<{count}>(blocks, warps, {kernel.name}, tensors, numbers); }}\n"
     )
     options = [f"-D{name}={value}" for name, value in constants.items()]
-    compiler = ["g++", "-std=c++20", "-O1", "-w", "-shared", "-fPIC", f"-I{folder_of_kernels}", *CHECKS]
+    compiler = ["g++", "-std=c++20", "-O1", "-w", "-shared", "-fPIC", f"-I{cuda_kernels.HERE}", *CHECKS]
     subprocess.run([*compiler, *options, entry, "-o", library], check=True)
     return ctypes.CDLL(str(library))

@@ -2,8 +2,7 @@ import pytest
 import torch
 
 from magnetite.linalg.laplacian import dense_adjacency
-from magnetite.linalg.walks import walk_features
-from magnetite.linalg.walks_sparse import top_walks
+from magnetite.linalg.walks import top_walks, walk_features
 
 
 def unpacked(walks, size):
