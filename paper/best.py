@@ -80,7 +80,7 @@ def quick_cells() -> list[Cell]:
     """Relations of wires, and the paper's attention over nodes with its own optimiser; minutes on two cores."""
     relations: Any = {"model": {"name": "relations", "width": 64, "state": 16, "wires": 8}}
     attention: Any = {
-        "encoding": {"k": 8},
+        "encoding": {"magnetic": {"k": 8}},
         "model": {"width": 64, "layers": 2},
         "optim": {"lr": 5e-4, "betas": [0.6, 0.9], "clip": 0.005},
     }

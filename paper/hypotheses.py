@@ -117,7 +117,7 @@ def _distances() -> list[Hypothesis]:
         Hypothesis(
             "1",
             "undirected distances: an eigenvector of the magnetic Laplacian has two numbers per node instead of one",
-            (changed(undirected[1], "twice", {"encoding": {"k": 32}}),),
+            (changed(undirected[1], "twice", {"encoding": {"laplacian": {"k": 32}}}),),
             undirected[:2],
         ),
         Hypothesis(

@@ -3,6 +3,7 @@
 Files are renamed to the new hashes. Whoever has no old results can ignore this file.
 """
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ from typing import Any
 from magnetite.io.record import read_record
 from magnetite.io.storage import write_json
 from magnetite.training.config import Config
-from paper.store import HASH_LENGTH
 
 EIGENPAIRS = ("k", "sign", "scaling", "attention", "dropout")
 WALKS = ("steps", "restart", "reverse")
@@ -21,8 +21,8 @@ OPTIONS = {"magnetic": EIGENPAIRS, "laplacian": EIGENPAIRS, "walks": WALKS, "rel
 def migrated(tables: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The tables of an old configuration, in the present format."""
     task, model = dict(tables["task"]), dict(tables["model"])
-    task["name"] = {"playground": "distances"}.get(task["name"], task["name"])
-    moved = {"distances": ("pair_layer",), "sorting": ("places", "borders")}[task["name"]]
+    task["name"] = "distances" if task["name"] == "playground" else task["name"]
+    moved = ("pair_layer",) if task["name"] == "distances" else ("places", "borders")
     for option in ("pair_layer", "places", "borders"):
         if option in model:
             value = model.pop(option)
@@ -49,24 +49,27 @@ def _encodings(old: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return parts
 
 
-def migrate(path: Path) -> Path:
-    """Rewrite one file, and rename it if its name ends in the hash of its configuration."""
-    content = read_record(path)
-    result = content["result"]
-    if "name" not in result["config"]["encoding"]:
-        return path  # it is in the new format
-    old_hash, config = result["hash"], migrated(result["config"])
-    result |= {"config": config, "hash": Config.from_dict(config).hash}
-    new = path
-    if path.stem.endswith(f"-{old_hash}"):
-        new = path.with_name(f"{path.stem[:-HASH_LENGTH]}{result['hash']}.json")
-    write_json(new, content)
-    if new != path:
+def migrate(folder: Path) -> dict[str, str]:
+    """Rewrite all results in a folder, and rename those whose names end in a hash; returns new hashes by old ones."""
+    hashes = {}
+    for path in sorted(folder.rglob("cells/*.json")) + sorted(folder.glob("run-*.json")):
+        content = read_record(path)
+        result = content["result"]
+        if "name" not in result["config"]["encoding"]:
+            continue  # it is in the new format
+        old, config = result["hash"], migrated(result["config"])
+        hashes[old] = Config.from_dict(config).hash
+        result |= {"config": config, "hash": hashes[old]}
         path.unlink()
-    return new
+        write_json(path.with_name(path.name.replace(old, hashes[old])), content)
+    for path in sorted(folder.glob("*.json")):  # figures list the hashes of their cells
+        text = path.read_text(encoding="utf-8")
+        renamed = re.sub(r'(?<="hash": ")\w+', lambda found: hashes.get(found[0], found[0]), text)
+        if renamed != text:
+            path.write_text(renamed, encoding="utf-8")
+    return hashes
 
 
 if __name__ == "__main__":
-    for folder in map(Path, sys.argv[1:]):
-        for path in sorted(folder.rglob("cells/*.json")) + sorted(folder.glob("run-*.json")):
-            print(f"{path} → {migrate(path).name}")  # noqa: T201
+    for name in sys.argv[1:]:
+        print(f"{name}: {len(migrate(Path(name)))} results migrated")  # noqa: T201

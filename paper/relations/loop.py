@@ -1,7 +1,7 @@
 """The steps of WireRelations as a loop of tensor operations: any device, any precision, any number of wires.
 
-Step `t` handles the `t`-th node of every network that may have one, given the shapes of the batch. So it can be captured
-as a CUDA graph; networks that have ended write to a spare row behind the others.
+Step `t` handles the `t`-th node of every network that may have one, given the shapes of the batch, so that it can be
+captured as a CUDA graph. Networks that have ended write to a spare row behind the others.
 """
 
 from collections.abc import Iterator, Sequence
@@ -96,7 +96,11 @@ def backward(
         direct, to_changes = _updated_back(above, before[step.row], changes[step.row], shift, step.live)
         to_inner = ((to_changes.to(change) @ change) * _gelu_gradient(inner[step.row])).to(inner)
         to_drive = to_inner.sum(1)
-        of_changes[step.target], of_inner[step.target], of_drive[step.target] = to_changes.to(changes), to_inner, to_drive
+        of_changes[step.target], of_inner[step.target], of_drive[step.target] = (
+            to_changes.to(changes),
+            to_inner,
+            to_drive,
+        )
         lower[lines] = _returned(direct, to_inner @ mix, to_drive @ lean, pair)
     total, diagonal = lower.sum((0, 1, 2)), lower.diagonal(0, 1, 2).sum((0, 2))
     return torch.stack([total - diagonal, diagonal]), of_inner[:rows], of_changes[:rows], of_drive[:rows]
@@ -154,9 +158,7 @@ def _gathered(lower: Tensor, network: Tensor, pair: Tensor) -> Tensor:
     return torch.where(other[..., None], 0, each).transpose(1, 2)
 
 
-def _updated_back(
-    above: Tensor, before: Tensor, changes: Tensor, shift: Tensor, live: Tensor
-) -> tuple[Tensor, Tensor]:
+def _updated_back(above: Tensor, before: Tensor, changes: Tensor, shift: Tensor, live: Tensor) -> tuple[Tensor, Tensor]:
     """Gradients of the relations before a node, past the inner layer, and of the changes."""
     gate, update = _halves(changes, shift, before)
     opened = gate.sigmoid()

@@ -23,12 +23,12 @@ class WireRelations(GraphModel):
     A comparator with state `x` on wires `i < j` updates the relations of both to every wire `k`:
     `R_ik, R_jk ← N(R + σ(g) ⊙ u)`, `[g, u] = C gelu(M [R_ik, R_jk] + L R_ij + kind_k + D x)`, where `N` is layer
     normalisation and `kind_k` says whether `k` is below, between, above, or one of the two. At the end,
-    `max_k gelu(W R_{k,k+1})` is the graph token that the head reads. Nothing depends on the number of wires, or on their
-    numbers other than through their order.
+    `max_k gelu(W R_{k,k+1})` is the graph token that the head reads. The parameters do not depend on the number of
+    wires, and only the order of the wires matters, not their numbers.
 
     Comparators act in parallel steps, and within a step from the first wire on, so the result is a function of the
-    graph; nodes must be numbered in an order in which the network can run. Graphs need the node feature `wires`, `[nodes,
-    2]`, and the graph feature `length`, the number of wires.
+    graph; nodes must be numbered in an order in which the network can run. Graphs need the node feature `wires`, the
+    two wires of each comparator, and the graph feature `length`, the number of wires.
 
     Args:
         width: Size of a node's state and of the graph token.

@@ -1,8 +1,8 @@
 """The steps of WireRelations as one operator of torch.
 
-Autograd would keep the tensors of every step apart, and add up the gradients of the matrices step by step; here they are
-one product for all steps, and relations are updated in place. The steps are one CUDA kernel where it applies, otherwise a
-loop.
+Autograd would keep the tensors of every step apart, and add up the gradients of the matrices step by step; here these
+are one product for all steps, and relations are updated in place. The steps are one CUDA kernel where it supports the
+tensors, otherwise a loop.
 """
 
 from collections.abc import Sequence

@@ -43,21 +43,22 @@ def keep(cell: Cell, request: Request, value: float, seen: int = 100) -> None:
     path.write_text(json.dumps(fake(cell.config(request).to_dict(), value, seen)))
 
 
-def test_a_cell_is_trained_once(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("model", [{}, {"model": {"name": "relations", "width": 32, "state": 8, "wires": 7}}])
+def test_a_cell_is_trained_once(tmp_path, monkeypatch, capsys, model):
     request = Request(tmp_path / "results", runs=tmp_path / "runs", device="cpu")
-    some = [Cell("first", "sorting", "none", TINY, "quick"), Cell("second", "sorting", "sinusoidal", TINY, "quick")]
-    found = train_missing(some[:1], request)
+    cell = Cell("first", "sorting", "none", TINY | model, "quick")
+    found = train_missing([cell], request)
     assert found["first"].graphs_seen == 40
-    assert [path.name for path in (request.out / "cells").glob("*.json")] == [some[0].path(request).name]
-    monkeypatch.setattr(cells.session, "train", lambda *_: pytest.fail("trained twice"))
-    assert train_missing(some[:1], request) == train_missing(some[:1], replace(request)) == found
+    assert [path.name for path in (request.out / "cells").glob("*.json")] == [cell.path(request).name]
+    monkeypatch.setattr(cells.runs, "train", lambda *_: pytest.fail("trained twice"))
+    assert train_missing([cell], request) == train_missing([cell], replace(request)) == found
     capsys.readouterr()
 
 
 def test_a_cell_in_progress_in_another_process_is_skipped(tmp_path, monkeypatch, capsys):
     request = Request(tmp_path / "results", runs=tmp_path / "runs", device="cpu")
     cell = Cell("first", "sorting", "none", TINY, "quick")
-    monkeypatch.setattr(cells.session, "train", lambda *_: pytest.fail("trained twice"))
+    monkeypatch.setattr(cells.runs, "train", lambda *_: pytest.fail("trained twice"))
     with cells.lock(cell, request):
         assert train_missing([cell], request) == {}
     assert "in progress in another process" in capsys.readouterr().err
@@ -67,7 +68,7 @@ def test_a_result_of_another_process_is_found(tmp_path, monkeypatch):
     request, cell = Request(tmp_path), Cell("first", "sorting", "none", TINY, "quick")
     assert cell.result(request) is None
     keep(cell, request, 0.5)
-    monkeypatch.setattr(cells.session, "train", lambda *_: pytest.fail("trained twice"))
+    monkeypatch.setattr(cells.runs, "train", lambda *_: pytest.fail("trained twice"))
     assert train_missing([cell], request)["first"].metrics["f1"] == 0.5
 
 
@@ -103,12 +104,12 @@ def test_a_result_without_metrics_is_an_error(tmp_path):
     cell, request = sorting.encoding_cells()[0], Request(tmp_path)
     keep(cell, request, 0.5)
     cell.path(request).write_text('{"result": {"config": {}}}')
-    with pytest.raises(DamagedFile, match=r"missing: figures, graphs_seen\): remove it"):
+    with pytest.raises(DamagedFile, match=r"missing: figures, graphs_seen\): delete it"):
         train_missing([cell], request)
 
 
 def test_no_train_trains_nothing(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(cells.session, "train", lambda *_: pytest.fail("trained"))
+    monkeypatch.setattr(cells.runs, "train", lambda *_: pytest.fail("trained"))
     TRAINED["figure-quick"](Request(tmp_path, train=False))
     assert "nothing trained yet" in capsys.readouterr().out
 
@@ -134,11 +135,11 @@ def test_new_options_have_their_defaults_in_old_results(tmp_path):
     cell, request = sorting.encoding_cells()[0], Request(tmp_path)
     keep(cell, request, 0.5)
     content = json.loads(cell.path(request).read_text())
-    del content["result"]["config"]["encoding"]["scaling"]
+    del content["result"]["config"]["encoding"]["magnetic"]["scaling"]
     path = cell.path(request).rename(tmp_path / "cells" / f"{cell.name}-0123456789ab.json")
     path.write_text(json.dumps(content))
     assert cell.result(Request(tmp_path)).content == content
-    content["result"]["config"]["encoding"]["colour"] = "red"
+    content["result"]["config"]["encoding"]["magnetic"]["colour"] = "red"
     path.write_text(json.dumps(content))
     assert cell.result(Request(tmp_path)) is None
     assert Store(tmp_path).longest(cell.name).content == content
@@ -218,6 +219,14 @@ def test_options_of_hypotheses(tmp_path):
         "walks-reachability-reverse-3-longer": 1 / 6,
     }
     assert {name: configs[name].budget for name in budgets} == budgets
+
+
+def test_every_cell_has_a_configuration_of_its_own(tmp_path):
+    request = Request(tmp_path)
+    cells = [cell for _, cell in hypotheses.figure_cells().values()]
+    cells += [cell for one in hypotheses.hypotheses() for cell in one.cells]
+    cells += best.sorting_cells() + best.candidate_cells() + best.quick_cells() + best.distance_cells()
+    assert len({cell.config(request).hash for cell in cells}) == len(cells)
 
 
 @pytest.mark.slow

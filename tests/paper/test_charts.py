@@ -9,9 +9,7 @@ from paper.charts import bar_chart, line_chart
 def test_the_same_figure_is_the_same_file(tmp_path, ending):
     for folder in ("first", "second"):
         (tmp_path / folder).mkdir()
-        line_chart(
-            tmp_path / folder / "lines", {"f1": {"svd": [0.5, None], "walks": [0.25, 1.0]}}, ["1", "2"], "k", {}
-        )
+        line_chart(tmp_path / folder / "lines", {"f1": {"svd": [0.5, None], "walks": [0.25, 1.0]}}, ["1", "2"], "k", {})
         bar_chart(tmp_path / folder / "bars", {"f1": {"magnetic": 0.5, "walks": None}}, {})
     for name in ("lines", "bars"):
         first, second = ((tmp_path / folder / f"{name}.{ending}").read_bytes() for folder in ("first", "second"))

@@ -60,19 +60,19 @@ def test_without_results_nothing_is_judged(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [('{"result": {"confi', "Unterminated"), ("{}", "no table 'result'"), ('{"result": [1]}', "no table 'result'")],
+    [('{"result": {"confi', "Unterminated"), ("{}", "no object 'result'"), ('{"result": [1]}', "no object 'result'")],
 )
 def test_a_damaged_result_is_an_error(tmp_path, text, reason):
     cell, request = sorting.encoding_cells()[0], Request(tmp_path)
     keep(cell, request, 0.5)
     cell.path(request).write_text(text)
-    with pytest.raises(DamagedFile, match=f"{cell.path(request).name} is no result .*{reason}.*: remove it"):
+    with pytest.raises(DamagedFile, match=f"{cell.path(request).name} is not a valid result .*{reason}.*: delete it"):
         claims.judge(Request(tmp_path))
 
 
 def test_a_table_without_its_row_is_an_error(tmp_path):
     (tmp_path / "figure-topological-sorts.json").write_text('{"result": {"rows": [{"length": 4}]}}')
-    with pytest.raises(DamagedFile, match=r"figure-topological-sorts\.json has no row with length 8: remove it"):
+    with pytest.raises(DamagedFile, match=r"figure-topological-sorts\.json has no row with length 8: delete it"):
         claims.judge(Request(tmp_path))
 
 

@@ -1,5 +1,6 @@
 """WireRelations: the operator equals the recurrence written out; only the orders of wires and of comparators matter."""
 
+import json
 from unittest import mock
 
 import pytest
@@ -10,6 +11,8 @@ import magnetite as mt
 from magnetite import nn
 from magnetite.batching import Batch
 from magnetite.sorting import SortingNetwork, SortingNetworks, generate
+from magnetite.training import runs
+from magnetite.training.config import configuration
 from paper.relations import WireRelations, cuda
 from paper.relations.steps import KINDS, parallel_steps, steps
 
@@ -174,3 +177,20 @@ def test_gpu_and_cpu_agree(state, half, error):
     assert fused.called == (half and state in cuda.STATES)
     for ours, plain in zip(found, expected, strict=True):
         assert float((ours - plain).norm() / plain.norm()) < error
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_a_captured_training_equals_an_eager_one(tmp_path, precision):
+    task = {"train": 600, "valid": 12, "test": 8, "train_longest": 7, "valid_longest": 8}
+    model = {"name": "relations", "width": 32, "state": 16, "wires": 7}
+    losses = []
+    for capture in (True, False):
+        run = {"capture": capture, "precision": precision, "log_every": 2, "compile": "layers" if capture else "none"}
+        changes = {"task": task, "model": model, "optim": {"batch": 20, "epochs": 2.0}, "run": run}
+        folder = tmp_path / str(capture)
+        runs.train(configuration("sorting", "none", "paper", changes), folder, runs.Machine("cuda"))
+        lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+        losses.append([line["loss"] for line in lines if line.get("kind", "train") == "train" and "loss" in line])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-2)
+    assert losses[0][-1] < 0.8

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from paper.relations import cuda, loop, steps
 from paper.relations.loop import Networks
-from tests.nn.emulation import emulated
+from tests.kernels.emulation import emulated
 
 ROWS = 13
 NETWORKS = Networks(torch.tensor([0, 4, 9]), torch.tensor([4, 5, 2]), torch.tensor([1, 0, 2]), [3, 3, 2, 2, 1])

@@ -60,7 +60,10 @@ def test_ctrl_c_stops_all_of_it(tmp_path):
     started.communicate(timeout=30)
     assert started.returncode == 130
     for commands in lines(tmp_path):
-        assert [line for line in commands if line != "Terminated"] == [commands[0], "saved"]  # sleep prints "Terminated"
+        assert [line for line in commands if line != "Terminated"] == [
+            commands[0],
+            "saved",
+        ]
 
 
 def test_without_figures_the_usage_is_printed(tmp_path):
