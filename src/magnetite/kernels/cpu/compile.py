@@ -41,7 +41,7 @@ def _choose_cache_folder() -> None:
 _choose_cache_folder()
 STAMP = _stamp()
 
-_OPTIONS = {
+_OPTIONS: dict[str, Any] = {
     "nogil": True,
     "error_model": "numpy",
     # Sums may be reordered, but NaN and infinity keep their meaning.
@@ -54,9 +54,10 @@ def part(function: Callable[..., Any]) -> Any:
     """Compile a function that only kernels call (a call from Python would crash); it is inlined into each of them.
 
     If it were called, a process that has just compiled it would run that copy, while a process that read the kernel
-    from disk would run the copy in there, which was optimised again: the last bits would differ between runs.
+    from disk would run the copy in there, which was optimised again: the last bits would differ between runs. Machine
+    code of its own is never run, but generating it changes the code that is inlined, and with it the last bits.
     """
-    options: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
+    options = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return numba.njit(**options)(function)
 
 

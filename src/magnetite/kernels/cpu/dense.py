@@ -27,7 +27,7 @@ def scale_rows(low, high, weights, first, last, n, normalised, isolated, diagona
             diagonal[v] = 1.0 if connected else isolated
 
 
-scale_all_rows = kernel(seconds=8)(scale_rows.py_func)
+scale_all_rows = kernel(seconds=10)(scale_rows.py_func)
 """`scale_rows` for Python to call."""
 
 
@@ -117,7 +117,7 @@ def _row_sums(low, high, entries, first, last, n, diagonal, scale, sums):
     return largest
 
 
-@kernel(seconds=8)
+@kernel(seconds=10)
 def solve_all(
     low, high, entries, weights, pair_ptr, counts, sizes, roots, k, normalised, isolated, real,
     values, vectors, anchored, residual, unitarity,

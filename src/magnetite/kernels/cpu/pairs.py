@@ -49,7 +49,7 @@ def pair_up(source, target, weight, edge_start, size, order, spare, begin, low, 
     return count
 
 
-@kernel(seconds=8)
+@kernel(seconds=10)
 def pair_up_all(source, target, weight, edge_ptr, sizes, low, high, forward, backward, counts, one_way):
     """`pair_up` for every graph; its pairs begin where its edges begin. Unused entries hold the pair 0–0."""
     largest_m, largest_n = 0, 0
@@ -123,5 +123,5 @@ def gauge(low, high, entries, first, last, n, begin, neighbour, where, queue, kn
     return True
 
 
-find_gauge = kernel(seconds=8)(gauge.py_func)
+find_gauge = kernel(seconds=10)(gauge.py_func)
 """`gauge` for Python to call."""
