@@ -39,16 +39,8 @@ _NODE_TYPES = """
 NODE_TYPES = tuple(_NODE_TYPES.split())
 """Every class of Python's `ast` from 3.6 to 3.14."""
 
-EDGE_TYPES = (
-    "FIELD",
-    "CFG_NEXT",
-    "LAST_WRITE",
-    "CALCULATED_FROM",
-    "CALLS",
-    "FIELD_INVERSE",
-    "NEXT_TOKEN",
-    "NEXT_TOKEN_INVERSE",
-)
+_EDGE_TYPES = "FIELD CFG_NEXT LAST_WRITE CALCULATED_FROM CALLS FIELD_INVERSE NEXT_TOKEN NEXT_TOKEN_INVERSE"
+EDGE_TYPES = tuple(_EDGE_TYPES.split())
 """The first five occur in the data-flow graph, `FIELD` and the last three in the AST graph."""
 
 _PLAIN_FIELDS = """

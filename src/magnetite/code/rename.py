@@ -17,15 +17,9 @@ INTROSPECTION = frozenset({"locals", "vars", "dir", "eval", "exec"})
 KEPT = frozenset({"self", "cls"})
 """Conventional names, which `random_names` keeps."""
 
-BINDING_FIELDS = {
-    "ExceptHandler": ("name",),
-    "MatchAs": ("name",),
-    "MatchStar": ("name",),
-    "MatchMapping": ("rest",),
-    "TypeVar": ("name",),
-    "ParamSpec": ("name",),
-    "TypeVarTuple": ("name",),
-}
+BINDING_FIELDS = {"MatchMapping": "rest"} | dict.fromkeys(
+    ("ExceptHandler", "MatchAs", "MatchStar", "TypeVar", "ParamSpec", "TypeVarTuple"), "name"
+)
 """Fields that hold the name of a variable as a plain string."""
 
 
@@ -227,9 +221,9 @@ class Names(ast.NodeVisitor):
 
     def generic_visit(self, node: ast.AST) -> None:
         """Handlers, patterns and type parameters bind a plain string."""
-        for bound in BINDING_FIELDS.get(type(node).__name__, ()):
-            if getattr(node, bound) is not None:
-                self._note(node, bound)
+        bound = BINDING_FIELDS.get(type(node).__name__)
+        if bound is not None and getattr(node, bound) is not None:
+            self._note(node, bound)
         super().generic_visit(node)
 
     def _note(self, node: ast.AST, name: str, binds: bool = True) -> Variable:
