@@ -24,7 +24,7 @@ def test_sorting(tmp_path):
     assert int(batch.edge_index.max()) < batch.num_nodes
 
 
-def test_playground(tmp_path):
+def test_distances(tmp_path):
     task = Distances(target="directed-distance", per_size=4)
     dataset = DistancesDataset(tmp_path, task, split="valid")
     examples = task.shard("valid", 0)
@@ -73,13 +73,13 @@ def test_transforms_before_and_after(tmp_path):
     assert "mark" not in SortingDataset(tmp_path, task, "valid")[0]
 
 
-def test_what_a_pre_transform_makes_is_kept_without_pickle(tmp_path):
+def test_pre_transformed_data_are_stored_without_pickle(tmp_path):
     encode = AddMagneticLaplacianPE(k=4)
     dataset = SortingDataset(tmp_path, Sorting(valid=5), "valid", pre_transform=encode)
     plain = SortingDataset(tmp_path, Sorting(valid=5), "valid", transform=encode)
     for number in (0, 14):
         assert torch.equal(dataset[number].magnetic_pe, plain[number].magnetic_pe)
-    endings = {path.suffix for path in (tmp_path / "processed").iterdir() if not path.name.startswith(".")}
-    assert ".safetensors" in endings
-    with pytest.raises(ValueError, match="only tensors are kept"):
+    extensions = {path.suffix for path in (tmp_path / "processed").iterdir() if not path.name.startswith(".")}
+    assert ".safetensors" in extensions
+    with pytest.raises(ValueError, match="tensors only"):
         SortingDataset(tmp_path, Sorting(valid=5), "valid", pre_transform=lambda data: data.update({"name": "x"}))
