@@ -46,7 +46,6 @@ PRESETS: Presets = {
         "optim": {"lr": 1e-3, "betas": (0.9, 0.98), "clip": 0.075, "batch": 64, "epochs": 4, "warmup": 0.5},
         "data": {"tokens": 8192},
         "run": {"precision": "32-true"},
-        "encodings": {"magnetic": {"optim": {"lr": 1e-3, "betas": (0.9, 0.98), "clip": 0.075}}},
     },
 }  # fmt: skip
 
