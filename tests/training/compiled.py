@@ -44,7 +44,7 @@ CASES = {
     "distances, GNN": ("distances", "none", ["model.name=gnn", "model.width=64"]),
     "distances, MagNet": ("distances", "none", ["model.name=magnet", "model.width=64"]),
 }
-"""Task, encoding and changes of the paper's preset; signs and dropout are not drawn, as in an evaluation."""
+"""Task, encoding and changes of the paper's preset; without random signs and dropout, as in an evaluation."""
 
 
 def gradients(objective, batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
