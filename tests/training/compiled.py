@@ -7,9 +7,6 @@ import json
 import sys
 
 import torch
-from magnetite.training.objective import Objective, compiled
-from magnetite.training.pools import Pool
-from magnetite.training.presets import configuration
 
 from magnetite.batching import BatchShape
 from magnetite.batching.buckets import split_sizes

@@ -4,7 +4,6 @@ import shutil
 
 import pytest
 import torch
-from magnetite.training.presets import configuration
 
 from magnetite import training
 from magnetite.training import runs
