@@ -100,11 +100,11 @@ def test_targets(target, acyclic):
     masks = targets.mask.split((targets.sizes**2).tolist())
     for number, graph in enumerate(examples.graphs.to_networkx()):
         found = dict(nx.all_pairs_shortest_path_length(graph.to_undirected() if "undirected" in target else graph))
-        wanted = {
+        target_of = {
             "adjacency": lambda u, v, graph=graph: int(graph.has_edge(u, v)),
             "reachability": lambda u, v, found=found: int(v in found[u]),
         }.get(target, lambda u, v, found=found: found[u].get(v, -1))
-        expected = torch.tensor([[wanted(u, v) for v in graph] for u in graph])
+        expected = torch.tensor([[target_of(u, v) for v in graph] for u in graph])
         assert torch.equal(targets[number].long(), expected)
         assert torch.equal(masks[number].view_as(expected), (expected >= 0) & ~torch.eye(len(graph), dtype=torch.bool))
     if target == "undirected-distance":

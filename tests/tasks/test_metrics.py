@@ -75,13 +75,13 @@ def test_pairs_against_a_loop_over_graphs(target):
     listed = torch.cat([torch.stack(flat), torch.full((50,), 7.0)])[:, None]
     labels, answers, losses, counts = [], [], 0.0, []
     for number in range(40):
-        wanted = examples.targets[number]
+        targets = examples.targets[number]
         counts.append(0)
-        for u in range(len(wanted)):
-            for v in range(len(wanted)):
-                if u == v or wanted[u, v] < 0:
+        for u in range(len(targets)):
+            for v in range(len(targets)):
+                if u == v or targets[u, v] < 0:
                     continue
-                answer, truth = float(outputs[number][u, v]), float(wanted[u, v])
+                answer, truth = float(outputs[number][u, v]), float(targets[u, v])
                 counts[-1] += 1
                 labels.append(truth)
                 answers.append(answer)

@@ -21,15 +21,15 @@ def contents(folder) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("task", [SMALL, Sorting(train=50, valid=20, test=20, shard_size=20)])
-def test_written_data_are_the_drawn_data(task, tmp_path):
+def test_written_data_are_the_generated_data(task, tmp_path):
     manifest = json.loads(write(task, tmp_path).read_text())
     assert manifest["seed"] == 0 and manifest["parameters"]["shard_size"] == 20
     assert list(manifest["files"]) == sorted(path.name for path in tmp_path.glob("*.safetensors"))
     for split in ("train", "valid", "test"):
         for number, kept in enumerate(read(tmp_path, split)):
-            drawn = task.shard(split, number)
-            assert kept.tensors().keys() == drawn.tensors().keys()
-            assert all(torch.equal(tensor, drawn.tensors()[name]) for name, tensor in kept.tensors().items())
+            generated = task.shard(split, number)
+            assert kept.tensors().keys() == generated.tensors().keys()
+            assert all(torch.equal(tensor, generated.tensors()[name]) for name, tensor in kept.tensors().items())
             assert manifest["files"][f"{split}-{number:05d}.safetensors"]["graphs"] == len(kept)
 
 
@@ -54,10 +54,10 @@ def test_damaged_and_half_written_shards_are_replaced(tmp_path):
     (tmp_path / ".train-00002-abc.safetensors").write_bytes(b"half")
     with pytest.raises(DamagedFile):
         list(read(tmp_path, "train"))
-    drawn = []
-    write(SMALL, tmp_path, progress=lambda split, graphs: drawn.append((split, graphs)))
+    generated = []
+    write(SMALL, tmp_path, progress=lambda split, graphs: generated.append((split, graphs)))
     assert contents(tmp_path) == before
-    assert len(drawn) == len(before) - 1
+    assert len(generated) == len(before) - 1
 
 
 def test_another_data_set_is_refused(tmp_path):

@@ -7,9 +7,6 @@ import json
 import sys
 
 import torch
-from magnetite.training.objective import Objective, compiled
-from magnetite.training.pools import Pool
-from magnetite.training.presets import configuration
 
 from magnetite.batching import BatchShape
 from magnetite.batching.buckets import split_sizes
@@ -44,7 +41,7 @@ CASES = {
     "distances, GNN": ("distances", "none", ["model.name=gnn", "model.width=64"]),
     "distances, MagNet": ("distances", "none", ["model.name=magnet", "model.width=64"]),
 }
-"""Task, encoding and changes of the paper's preset; signs and dropout are not drawn, as in an evaluation."""
+"""Task, encoding and changes of the paper's preset; without random signs and dropout, as in an evaluation."""
 
 
 def gradients(objective, batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:

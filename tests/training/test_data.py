@@ -35,8 +35,8 @@ def batches(data: TrainingData, step: int, count: int) -> list[list[list[torch.T
 def assert_same(first: list, second: list) -> None:
     assert len(first) == len(second)
     for one, two in zip(first, second, strict=True):
-        for chunk, other in zip(one, two, strict=True):
-            for tensor, twin in zip(chunk, other, strict=True):
+        for batch, other in zip(one, two, strict=True):
+            for tensor, twin in zip(batch, other, strict=True):
                 assert torch.equal(tensor, twin)
 
 

@@ -4,7 +4,6 @@ import shutil
 
 import pytest
 import torch
-from magnetite.training.presets import configuration
 
 from magnetite import training
 from magnetite.training import runs
@@ -97,6 +96,8 @@ def test_a_run_is_a_folder_that_can_be_measured_again(tmp_path, capsys):
         runs.train(config, tmp_path / "run", runs.Machine())
     with pytest.raises(ValueError, match=r"was started with optim.lr"):
         runs.train(tiny("none", "optim.epochs=0.17", "optim.lr=0.1"), tmp_path / "run", runs.Machine(), resume=True)
+    with pytest.raises(ValueError, match=r"was started with encoding.walks.steps=None, not 3"):
+        runs.train(tiny("walks", "optim.epochs=0.17"), tmp_path / "run", runs.Machine(), resume=True)
     shutil.rmtree(tmp_path / "run" / "checkpoints")
     with pytest.raises(ValueError, match="no trained model"):
         runs.evaluate(tmp_path / "run", "test", runs.Machine())

@@ -13,10 +13,10 @@ def clipped_one_by_one(parameter: Parameter, gradient: torch.Tensor, factor: flo
     result = gradient.clone()
     rows = range(parameter.shape[0]) if parameter.ndim > 1 else [...]
     for row in rows:
-        weight, slope = float(parameter.data[row].norm()), float(gradient[row].norm())
+        weight, norm = float(parameter.data[row].norm()), float(gradient[row].norm())
         most = factor * max(weight, 1e-3)
-        if slope > most:
-            result[row] = gradient[row] * most / slope
+        if norm > most:
+            result[row] = gradient[row] * most / norm
     return result
 
 

@@ -172,8 +172,8 @@ class Config:
 
     def name_of(self, table: str) -> str:
         """Name of the task or the model in its table of names."""
-        wanted = type(getattr(self, table))
-        return next(name for name, kind in KINDS[table].items() if kind is wanted)
+        chosen = type(getattr(self, table))
+        return next(name for name, kind in KINDS[table].items() if kind is chosen)
 
     @property
     def hash(self) -> str:

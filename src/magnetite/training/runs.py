@@ -89,7 +89,7 @@ def train(config: Config, folder: Path, machine: Machine, resume: bool = False) 
     if fabric.is_global_zero:
         _claim(config, folder, resume)
         console = Console(stderr=True, soft_wrap=True, highlight=False)
-        console.print("generating and encoding graphs; the first time on a machine, kernels are compiled before")
+        console.print("generating and encoding graphs")
     fabric.barrier()
     record = Record(folder.name, config.run.seed)
     if resume:
@@ -150,7 +150,7 @@ def describe(config: Config) -> None:
     console.print_json(json.dumps(config.to_dict()))
     for split in SPLITS:
         part = config.task.split(split)
-        console.print(f"{split}: {part.count:,} generated, sizes {part.sizes.start}–{part.sizes.stop - 1}")
+        console.print(f"{split}: {part.count:,}, sizes {part.sizes.start}–{part.sizes.stop - 1}")
     model = build_model(config.task, config.encoding, config.model, config.run.seed)
     console.print(_parameters(model))
     console.print(f"{model.parameter_count:,} parameters, configuration {config.hash}")
@@ -254,9 +254,11 @@ def _claim(config: Config, folder: Path, resume: bool) -> None:
 def _fixed(tables: dict[str, dict[str, Any]], fresh: bool) -> dict[str, dict[str, Any]]:
     """The options that must not change; for fresh data that includes how they are generated."""
     free = {"run": RESUMABLE["run"]} if fresh else RESUMABLE
+    parts = tables["encoding"].items()
+    flat = {f"{part}.{name}": value for part, options in parts for name, value in options.items()}
     return {
         table: {name: value for name, value in options.items() if name not in free.get(table, ())}
-        for table, options in tables.items()
+        for table, options in {**tables, "encoding": flat}.items()
     }
 
 
