@@ -18,8 +18,8 @@ lint: $(VENV)/dev
 	$(BIN)/lint-imports
 
 demo: $(VENV)/train
-	$(BIN)/magnetite reproduce figure-examples --out demo
-	OMP_WAIT_POLICY=passive $(BIN)/magnetite reproduce figure-quick --out demo --runs demo/runs --device cpu
+	$(BIN)/python -m paper figure-examples --out demo
+	OMP_WAIT_POLICY=passive $(BIN)/python -m paper figure-quick --out demo --runs demo/runs --device cpu
 
 docs: $(VENV)/docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build

@@ -1,11 +1,11 @@
-"""Graphs of every function of the standard library and of the installed packages, of both kinds.
+"""Graphs of both kinds of every function of the standard library and of the installed packages.
 
-python benchmarks/code_graphs.py        # writes results/benchmark-code-graphs.json
+    python benchmarks/code_graphs.py        # writes results/benchmark-code-graphs.json
 
-Seconds are processor time, summed over processes: the machine may have other work. Reading and parsing a file is
-counted once, and added to the time of each kind. Beside the times: what does not parse, what fails (nothing should),
-how often the order of the text is not that of the graph, and how many reads of local names in the bodies of `with`,
-`async` and `match` a write reaches.
+Times are processor time, summed over processes, since the machine may be busy. Reading and parsing a file is measured
+once and added to the time of each kind. Also reported: files that do not parse, failures (there should be none), how
+often the graph is not in text order, and how many reads of local names in the bodies of `with`, `async` and `match`
+are reached by a write.
 """
 
 import argparse
@@ -25,23 +25,23 @@ from rich.progress import track
 from rich.table import Table
 
 from magnetite.code import CodeGraph, build_files
-from magnetite.code.functions import Function, functions, graph_of, parse, read_source
+from magnetite.code.source import Function, functions, graph_of, parse, read_source
 from magnetite.io.record import Record
 
 LISTS = ("body", "orelse", "finalbody")
 BODIES = frozenset({"With", "AsyncWith", "AsyncFor", "Match"})
 AUTHORS = 162
-"""Functions a second of the authors' pipeline on one core (CODE_GRAPHS.md)."""
+"""Functions per second of the authors' pipeline on one core (CODE_GRAPHS.md)."""
 
 
 def standard_library() -> list[Path]:
-    """All files of the running Python's library, tests included."""
+    """All files of the standard library of the running Python, including tests."""
     root = Path(get_paths()["stdlib"])
     return sorted(path for path in root.rglob("*.py") if "site-packages" not in path.parts)
 
 
 def packages() -> dict[str, list[Path]]:
-    """All files of every installed package but this one."""
+    """All files of every installed package except this one."""
     root = Path(get_paths()["purelib"])
     found = {}
     for entry in sorted(root.iterdir()):
@@ -66,7 +66,7 @@ def found_functions(path: Path, seconds: Counter[str], counts: Counter[str]) -> 
 
 
 def differs_from_text(graph: CodeGraph) -> bool:
-    """Whether in some statement list a statement does not follow the one before it."""
+    """Whether some statement does not follow its predecessor in a statement list."""
     lists: dict[tuple[int, str], list[int]] = defaultdict(list)
     into: dict[int, list[int]] = defaultdict(list)
     for source, target, kind, name in graph.edges:
@@ -82,7 +82,7 @@ def differs_from_text(graph: CodeGraph) -> bool:
 
 
 def reads_inside(graph: CodeGraph) -> Iterator[bool]:
-    """For every read of a local name in the body of a `with`, `async` or `match`: is it reached by a write?"""
+    """For every read of a local name in the body of a `with`, `async` or `match`, whether a write reaches it."""
     parents, contexts, reached = {}, {}, set()
     for source, target, kind, name in graph.edges:
         if kind == "FIELD":
@@ -106,7 +106,7 @@ def reads_inside(graph: CodeGraph) -> Iterator[bool]:
 
 
 def measure_file(path: Path) -> tuple[Counter[str], Counter[str]]:
-    """Build everything of a file; what was counted, and processor seconds."""
+    """Build all graphs of a file; return counts and processor seconds."""
     seconds, counts = Counter[str](), Counter[str]()
     for function in found_functions(path, seconds, counts):
         counts["functions"] += 1
@@ -114,7 +114,7 @@ def measure_file(path: Path) -> tuple[Counter[str], Counter[str]]:
             begin = time.process_time()
             try:
                 graph = graph_of(function, kind, "strict", False)
-            except Exception as error:  # the point of the benchmark: none
+            except Exception as error:  # the benchmark shows that there is none
                 counts[f"{kind} failed"] += 1
                 Console().print(path, function.name, repr(error))
                 continue
@@ -131,9 +131,9 @@ def measure_file(path: Path) -> tuple[Counter[str], Counter[str]]:
 
 
 def measure(files: list[Path], title: str, workers: int) -> dict[str, Any]:
-    """Build everything of some files, each in one process."""
+    """Build all graphs of some files, each file in one process."""
     seconds, counts = Counter[str](), Counter[str]()
-    # the objects of imported libraries are no garbage to look for
+    # gc need not scan the objects of imported libraries
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=gc.freeze) as pool:
         for found in track(pool.map(measure_file, files, chunksize=8), title, total=len(files), transient=True):
             counts.update(found[0])
@@ -142,7 +142,7 @@ def measure(files: list[Path], title: str, workers: int) -> dict[str, Any]:
 
 
 def rates(counts: Counter[str], seconds: Counter[str]) -> dict[str, float]:
-    """Functions a second on one core, with the reading and parsing of their files."""
+    """Functions per second on one core, including reading and parsing their files."""
     found = {
         f"{kind}_per_second": counts["functions"] / (seconds["parse"] + seconds[kind]) for kind in ("dataflow", "ast")
     }
@@ -152,7 +152,7 @@ def rates(counts: Counter[str], seconds: Counter[str]) -> dict[str, float]:
 
 
 def hashes(files: list[Path], count: int) -> dict[str, float]:
-    """Functions hashed a second."""
+    """Functions hashed per second."""
     graphs = [graph for _, found in build_files(files, workers=1) if isinstance(found, list) for graph in found][:count]
     begin = time.process_time()
     distinct = {graph.hash for graph in graphs}
@@ -160,7 +160,7 @@ def hashes(files: list[Path], count: int) -> dict[str, float]:
 
 
 def in_parallel(files: list[Path], workers: int) -> dict[str, float]:
-    """Functions built a second by several processes, wall-clock time with their start."""
+    """Functions built per second by several processes, in wall-clock time including their start."""
     begin = time.perf_counter()
     count = sum(len(found) for _, found in build_files(files, workers=workers) if isinstance(found, list))
     return {"workers": workers, "functions": count, "per_second": count / (time.perf_counter() - begin)}
@@ -170,7 +170,7 @@ def main() -> None:
     """Print a table and write it as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the JSON")
-    parser.add_argument("--workers", type=int, default=1, help="processes; each file is built by one")
+    parser.add_argument("--workers", type=int, default=1, help="number of processes")
     options = parser.parse_args()
     record = Record("benchmark-code-graphs", seed=0)
     library, installed = standard_library(), packages()

@@ -15,20 +15,20 @@ from rich.console import Console
 from rich.table import Table
 
 from magnetite.io.record import Record
-from magnetite.tasks import Examples, Playground, Sorting
+from magnetite.tasks import Distances, Examples, Sorting
 
 SEED = 0
 COUNT = 400_000
 TASKS: dict[str, Callable[[int], Any]] = {
     "sorting, with twins": lambda count: Sorting(train=count, shard_size=count, seed=SEED),
-    "playground, directed distance": lambda count: Playground(train=count, shard_size=count, seed=SEED),
-    "playground, undirected distance": lambda count: Playground(
+    "playground, directed distance": lambda count: Distances(train=count, shard_size=count, seed=SEED),
+    "playground, undirected distance": lambda count: Distances(
         "undirected-distance", train=count, shard_size=count, seed=SEED
     ),
-    "playground, directed distance, DAG": lambda count: Playground(
+    "playground, directed distance, DAG": lambda count: Distances(
         acyclic=True, train=count, shard_size=count, seed=SEED
     ),
-    "playground, reachability": lambda count: Playground("reachability", train=count, shard_size=count, seed=SEED),
+    "playground, reachability": lambda count: Distances("reachability", train=count, shard_size=count, seed=SEED),
 }
 
 

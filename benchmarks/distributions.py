@@ -14,11 +14,11 @@ from torch import Tensor
 
 from magnetite.io.record import Record
 from magnetite.sorting import generate
-from magnetite.tasks import Playground
+from magnetite.tasks import Distances
 
 NETWORKS = 20_000
 GRAPHS = 20_000
-TEST_GRAPHS = Playground().split("test").count
+TEST_GRAPHS = Distances().split("test").count
 
 
 def networks(length: int, seed: int) -> dict[str, float]:
@@ -36,7 +36,7 @@ def networks(length: int, seed: int) -> dict[str, float]:
 
 def positives(target: str, acyclic: bool, seed: int) -> float:
     """Share of the pairs that count whose target is 1."""
-    task = Playground(target, acyclic=acyclic, train=GRAPHS, shard_size=GRAPHS, seed=seed)
+    task = Distances(target, acyclic=acyclic, train=GRAPHS, shard_size=GRAPHS, seed=seed)
     targets: Any = task.shard("train", 0).targets
     return float(targets.values[targets.mask].double().mean())
 
@@ -48,7 +48,7 @@ def direction_of_distances(acyclic: bool, seed: int) -> dict[str, float]:
     three steps sees distances up to 3 from either node, and up to 6 from both.
     """
     directed, undirected = (
-        _distances(Playground(target, acyclic=acyclic, shard_size=TEST_GRAPHS, seed=seed))
+        _distances(Distances(target, acyclic=acyclic, shard_size=TEST_GRAPHS, seed=seed))
         for target in ("directed-distance", "undirected-distance")
     )
     joined = directed > 0
@@ -65,7 +65,7 @@ def direction_of_distances(acyclic: bool, seed: int) -> dict[str, float]:
     }
 
 
-def _distances(task: Playground) -> Tensor:
+def _distances(task: Distances) -> Tensor:
     targets: Any = task.shard("test", 0).targets
     return targets.values
 

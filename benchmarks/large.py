@@ -16,17 +16,17 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from magnetite.linalg.walks import top_walks
 from scipy.sparse import eye_array
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 import magnetite as mt
 from magnetite.io.record import Record
 from magnetite.linalg.eigen_sparse import SPARSE_TOLERANCE
+from magnetite.linalg.laplacian import Operator
 from magnetite.linalg.large import lowest_of_large
-from magnetite.linalg.operators import Operator
 from magnetite.linalg.pairs import pair_edges
 from magnetite.linalg.sparse import sparse_laplacian
-from magnetite.linalg.walks_sparse import top_walks
 
 K = 16
 

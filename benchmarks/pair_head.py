@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager, nullcontext
 from unittest import mock
 
 import torch
+from magnetite.nn.positions import Positions
+from magnetite.training.objective import set_up_compiler
 from rich.console import Console
 from rich.table import Table
 from timing import bandwidth, begun, seconds
@@ -22,10 +24,8 @@ import magnetite as mt
 from magnetite import nn
 from magnetite.batching import Batch
 from magnetite.kernels.cuda import pair_head as pair_head_cuda
-from magnetite.nn.positions import Positions
 from magnetite.tasks import Playground
 from magnetite.training.capture import Captured
-from magnetite.training.objective import set_up_compiler
 
 WIDTH = 256
 TARGETS = ("directed-distance", "undirected-distance")

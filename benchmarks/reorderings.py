@@ -1,11 +1,11 @@
-"""Other texts of real functions: do they keep their graph, and do they still pass their own tests?
+"""Equivalent texts of real functions: do they have the same graph, and do they pass their tests?
 
     python benchmarks/reorderings.py              # writes results/reorderings.json; needs the test suite of Python
 
-1. The paper's f1_score: all its texts, and how many graphs of either kind they have.
-2. Every function of the standard library: one text drawn at random, its graphs against those of the source.
-3. Modules of the standard library with every function reordered (pure_calls=False, without + and *, which join
-   strings) or with every local variable renamed, run under the standard library's own tests.
+1. The paper's f1_score: the number of its texts and of their graphs of either kind.
+2. Every function of the standard library: the graphs of one random text against those of the source.
+3. Modules of the standard library with every function reordered (pure_calls=False, without + and *, which concatenate
+   and repeat strings) or with every local variable renamed, run with their own tests.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from pathlib import Path
 from rich.console import Console
 
 from magnetite.code import COMMUTATIVE, build, random_names, rename, reorderings
-from magnetite.code.functions import functions, parse, read_source
+from magnetite.code.source import functions, parse, read_source
 from magnetite.io.record import Record
 
 F1_SCORE = """
@@ -45,14 +45,14 @@ NOT_STRINGS = COMMUTATIVE - {"+", "*"}
 
 
 def f1_score() -> dict[str, int]:
-    """All texts of the paper's example."""
+    """The number of texts of the paper's example and of their graphs."""
     texts = list(reorderings(F1_SCORE))
     kinds = {kind: len({build(text, kind=kind).hash for text in texts}) for kind in ("dataflow", "ast")}
     return {"texts": len(set(texts)), **kinds}
 
 
 def library_functions(most: int | None) -> Iterator[str]:
-    """The source of every function of the standard library that no other function holds, its tests left out."""
+    """The source of every function of the standard library that is not nested, without tests."""
     folder = Path(sysconfig.get_paths()["stdlib"])
     found = 0
     for path in sorted(folder.rglob("*.py")):
@@ -71,28 +71,28 @@ def library(seed: int, most: int | None) -> dict[str, float]:
     tally: Counter[str] = Counter()
     sizes = []
     for number, source in enumerate(library_functions(most)):
-        ways = reorderings(source)
+        texts = reorderings(source)
         tally["functions"] += 1
-        if not ways.orders:
+        if not texts.orders:
             continue
         tally["with several texts"] += 1
-        text = next(ways.sample(1, seed=seed + number))
+        text = next(texts.sample(1, seed=seed + number))
         for kind in ("dataflow", "ast"):
             tally[f"other {kind} graph"] += build(text, kind=kind).hash != build(source, kind=kind).hash
         try:
-            sizes.append(ways.count)
+            sizes.append(texts.count)
         except ValueError:
             tally["too many to count"] += 1
     return {**tally, "median texts": sorted(sizes)[len(sizes) // 2], "log10 of most texts": round(log10(max(sizes)), 1)}
 
 
 def reordered(source: str, name: str, seed: int) -> str:
-    """One function of a module in another order."""
+    """The module with one function reordered."""
     return next(reorderings(source, name=name, operators=NOT_STRINGS, pure_calls=False).sample(1, seed=seed))
 
 
 def renamed(source: str, name: str, seed: int) -> str:
-    """One function of a module with other names for all but its parameters, which callers may use as keywords."""
+    """The module with the variables of one function renamed, except parameters, which may be used as keywords."""
     function = next(found.node for found in functions(parse(source)) if found.name == name)
     parameters = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
     names = random_names(source, seed, name)
@@ -103,7 +103,7 @@ REWRITES: dict[str, Callable[[str, str, int], str]] = {"reordered": reordered, "
 
 
 def suite(module_name: str, seed: int, how: str) -> dict[str, int]:
-    """Tests of a module that only fail when all its functions are rewritten."""
+    """The number of tests of a module that fail only when all its functions are rewritten."""
     module = importlib.import_module(module_name)
     source = read_source(str(module.__file__))
     passed = run_tests(module_name)[1]
@@ -111,7 +111,7 @@ def suite(module_name: str, seed: int, how: str) -> dict[str, int]:
     for name in dict.fromkeys(found.name for found in functions(parse(source)) if not found.is_nested):
         try:
             text = REWRITES[how](source, name, seed)
-        except ValueError:  # it looks at the names of its variables
+        except ValueError:  # it sees the names of its variables
             continue
         changed += text != ast.unparse(ast.parse(source))
         source = text
@@ -121,7 +121,7 @@ def suite(module_name: str, seed: int, how: str) -> dict[str, int]:
 
 
 def run_tests(module_name: str) -> tuple[int, set[str]]:
-    """How many tests ran, and which of them failed."""
+    """The number of tests that ran, and those that failed."""
     sys.modules.pop(f"test.test_{module_name}", None)
     tests = unittest.defaultTestLoader.loadTestsFromName(f"test.test_{module_name}")
     result = unittest.TextTestRunner(stream=io.StringIO()).run(tests)
@@ -129,7 +129,7 @@ def run_tests(module_name: str) -> tuple[int, set[str]]:
 
 
 def suites(seed: int) -> dict[str, dict[str, dict[str, int]]]:
-    """Every module in a process and a folder of its own."""
+    """Run the tests of every module, each in its own process and folder."""
     found: dict[str, dict[str, dict[str, int]]] = {how: {} for how in REWRITES}
     for how in REWRITES:
         for module in MODULES.split():
@@ -154,8 +154,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--most", type=int, help="functions of the standard library; all if left out")
-    parser.add_argument("--suite", help="run the tests of this module only and print the outcome")
+    parser.add_argument("--most", type=int, help="number of functions of the standard library; all by default")
+    parser.add_argument("--suite", help="run the tests of this module only, and print the result")
     parser.add_argument("--how", choices=REWRITES, default="reordered")
     options = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -1,9 +1,9 @@
-"""Sorting networks on one core: ours against the plain construction with sets of inputs, in one process.
+"""Generation of sorting networks on one core, against a plain NumPy generator on sets of inputs.
 
     python benchmarks/sorting.py              # writes results/benchmark-sorting.json
 
-The plain construction holds all 2^p inputs as rows of a NumPy array and keeps the distinct ones after every comparator.
-The median of interleaved rounds counts.
+The plain generator holds all 2^p inputs as rows of an array and keeps the distinct ones after every comparator. Both
+run in one process; the medians of interleaved rounds are reported.
 """
 
 import argparse
@@ -27,11 +27,11 @@ CASES: list[tuple[str, range, int, int]] = [
     ("7–11", range(7, 12), 40, 20_000),
     ("16", range(16, 17), 4, 1_000),
 ]
-"""Name, lengths, networks of the plain construction, networks of ours (so many that a round lasts long enough)."""
+"""Name, lengths, number of networks of the plain generator, number of ours (for rounds that are long enough)."""
 
 
 def plain(length: int, rng: np.random.Generator) -> list[tuple[int, int]]:
-    """All 2^p inputs as rows; after every comparator the distinct ones are kept; done when p + 1 are left."""
+    """All 2^p inputs as rows; after every comparator the distinct ones are kept, until p + 1 are left."""
     rows = ((np.arange(2**length)[:, None] >> np.arange(length)) & 1).astype(np.int8)
     wires = np.arange(length)
     network: list[tuple[int, int]] = []
@@ -49,18 +49,18 @@ def plain(length: int, rng: np.random.Generator) -> list[tuple[int, int]]:
 
 
 def plain_networks(lengths: Sequence[int], count: int, seed: int) -> float:
-    """Mean comparators, so that both sides can be seen to draw the same thing."""
+    """The mean number of comparators, to show that both generators sample the same distribution."""
     rng = np.random.default_rng(seed)
     return float(np.mean([len(plain(lengths[number % len(lengths)], rng)) for number in range(count)]))
 
 
 def our_networks(lengths: Sequence[int], count: int, seed: int) -> float:
-    """Likewise, ours."""
+    """The mean number of comparators of ours."""
     return float(generate(count, lengths, seed).sizes.double().mean())
 
 
 def seconds(work: Callable[[Sequence[int], int, int], float], lengths: Sequence[int], count: int, seed: int) -> tuple:
-    """Seconds a network, and mean comparators."""
+    """Seconds per network, and the mean number of comparators."""
     start = time.perf_counter()
     comparators = work(lengths, count, seed)
     return (time.perf_counter() - start) / count, comparators

@@ -14,14 +14,14 @@ from pathlib import Path
 from unittest import mock
 
 import torch
+from magnetite.nn.tokens import Tokens
+from magnetite.training.presets import configuration
+from magnetite.training.session import Machine, accelerator_named, compile_mode
 from rich.console import Console
 from rich.table import Table
 
 from magnetite.io.record import Record
-from magnetite.nn.tokens import Tokens
 from magnetite.training.loop import Trainer
-from magnetite.training.presets import configuration
-from magnetite.training.session import Machine, accelerator_named, compile_mode
 
 SETTINGS: dict[str, tuple[str, dict[str, object]]] = {
     "sorting": ("sorting", {"train": 20_000}),

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from magnetite.training.presets import configuration
+from magnetite.training.session import Machine, accelerator_named, compile_mode
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
@@ -24,8 +26,6 @@ from magnetite.batching import Batch
 from magnetite.io.record import Record
 from magnetite.training.capture import Captured
 from magnetite.training.loop import Trainer
-from magnetite.training.presets import configuration
-from magnetite.training.session import Machine, accelerator_named, compile_mode
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "sorting": {"task": {}},

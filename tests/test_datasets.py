@@ -1,12 +1,12 @@
 import pytest
 import torch
 
-from magnetite.tasks import Playground, Sorting
+from magnetite.tasks import Distances, Sorting
 
 pytest.importorskip("torch_geometric")
 from torch_geometric.loader import DataLoader
 
-from magnetite.datasets import PlaygroundDataset, SortingDataset
+from magnetite.datasets import DistancesDataset, SortingDataset
 from magnetite.transforms import AddMagneticLaplacianPE
 
 
@@ -24,9 +24,9 @@ def test_sorting(tmp_path):
     assert int(batch.edge_index.max()) < batch.num_nodes
 
 
-def test_playground(tmp_path):
-    task = Playground(target="directed-distance", per_size=4)
-    dataset = PlaygroundDataset(tmp_path, task, split="valid")
+def test_distances(tmp_path):
+    task = Distances(target="directed-distance", per_size=4)
+    dataset = DistancesDataset(tmp_path, task, split="valid")
     examples = task.shard("valid", 0)
     assert len(dataset) == 32
     for number in (0, 17, 31):
@@ -37,14 +37,14 @@ def test_playground(tmp_path):
     assert batch.y.shape == batch.mask.shape
 
 
-def test_data_are_drawn_once_and_another_task_is_refused(tmp_path):
+def test_data_are_generated_once_and_another_task_is_refused(tmp_path):
     task = Sorting(valid=10)
     one = SortingDataset(tmp_path, task, split="valid")
     stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "processed").glob("*.safetensors")}
     two = SortingDataset(tmp_path, task, split="valid")
     assert torch.equal(one.edge_index, two.edge_index)
     assert stamps == {path: path.stat().st_mtime_ns for path in (tmp_path / "processed").glob("*.safetensors")}
-    with pytest.raises(ValueError, match="seed 0 there, 1 now"):
+    with pytest.raises(ValueError, match="seed 0 instead of 1"):
         SortingDataset(tmp_path, Sorting(valid=10, seed=1), split="valid")
 
 
@@ -73,13 +73,13 @@ def test_transforms_before_and_after(tmp_path):
     assert "mark" not in SortingDataset(tmp_path, task, "valid")[0]
 
 
-def test_what_a_pre_transform_makes_is_kept_without_pickle(tmp_path):
+def test_pre_transformed_data_are_stored_without_pickle(tmp_path):
     encode = AddMagneticLaplacianPE(k=4)
     dataset = SortingDataset(tmp_path, Sorting(valid=5), "valid", pre_transform=encode)
     plain = SortingDataset(tmp_path, Sorting(valid=5), "valid", transform=encode)
     for number in (0, 14):
         assert torch.equal(dataset[number].magnetic_pe, plain[number].magnetic_pe)
-    endings = {path.suffix for path in (tmp_path / "processed").iterdir() if not path.name.startswith(".")}
-    assert ".safetensors" in endings
-    with pytest.raises(ValueError, match="only tensors are kept"):
+    extensions = {path.suffix for path in (tmp_path / "processed").iterdir() if not path.name.startswith(".")}
+    assert ".safetensors" in extensions
+    with pytest.raises(ValueError, match="tensors only"):
         SortingDataset(tmp_path, Sorting(valid=5), "valid", pre_transform=lambda data: data.update({"name": "x"}))

@@ -82,7 +82,7 @@ def test_as_many_edges_as_nodes_are_told_apart_by_name():
     assert list(graphs.node_features) == ["x"]
     assert list(graphs.edge_features) == ["edge_attr"]
     other = Data(edge_index=torch.tensor([[0], [1]]), x=torch.ones(2, 5), edge_attr=torch.ones(1, 2), num_nodes=2)
-    with pytest.raises(ValueError, match=r"'x' has rows of shape \(1,\) in one graph, \(5,\) in another"):
+    with pytest.raises(ValueError, match=r"'x' must have rows of one shape in all graphs, got \(1,\) and \(5,\)"):
         mt.Digraphs.from_pyg([circle, other])
 
 
@@ -130,7 +130,7 @@ def test_features_follow_their_graphs():
     data = graphs.to_pyg()
     assert data[1].x.tolist() == [3, 4]
     assert data[1].y.tolist() == [1]
-    with pytest.raises(ValueError, match="different names"):
+    with pytest.raises(ValueError, match="the same names"):
         mt.Digraphs.concat([graphs, graphs.replace(node_features={})])
 
 
@@ -189,25 +189,28 @@ def test_missing_networkx_weights_are_one():
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: mt.Digraphs.from_edges([[0, 1], [1, 9]], num_nodes=3), "edge 1 → 9 of graph 0 leaves its nodes 0…2"),
+        (
+            lambda: mt.Digraphs.from_edges([[0, 1], [1, 9]], num_nodes=3),
+            "1 → 9 of graph 0 is outside its nodes 0…2",
+        ),
         (lambda: mt.Digraphs.from_edges([[0, -1], [1, 2]]), "edge -1 → 2"),
         (lambda: mt.Digraphs.from_edges([[0], [1]], edge_weight=[-1.0]), "weight -1.0"),
         (lambda: mt.Digraphs.from_edges([[0], [1]], edge_weight=[float("nan")]), "weight nan"),
         (lambda: mt.Digraphs.from_edges([[0], [1]], edge_weight=[float("inf")]), "weight inf"),
         (lambda: mt.Digraphs.from_edges([[0], [1]], edge_weight=[0.0]), "weight 0.0"),
-        (lambda: mt.Digraphs.from_edges([[0], [1]], edge_weight=[1.0, 2.0]), "one weight an edge"),
+        (lambda: mt.Digraphs.from_edges([[0], [1]], edge_weight=[1.0, 2.0]), "one entry per edge"),
         (lambda: mt.Digraphs.from_edges([[0], [1]], edge_weight=["x"]), "real numbers"),
         (lambda: mt.Digraphs.from_edges(np.zeros((2, 0), int)), "graph 0 is empty"),
-        (lambda: mt.Digraphs.from_edges([]), "no graphs"),
+        (lambda: mt.Digraphs.from_edges([]), "at least one graph"),
         (lambda: mt.Digraphs.from_edges(np.zeros((5, 2), int)), "transpose"),
         (lambda: mt.Digraphs.from_edges(np.zeros((2, 3))), "integers"),
-        (lambda: mt.Digraphs.from_edges([[0], [2**40]]), "too large"),
-        (lambda: mt.Digraphs.from_edges([np.zeros((2, 1), int)] * 2, num_nodes=[1]), "one a graph"),
+        (lambda: mt.Digraphs.from_edges([[0], [2**40]]), "below 2"),
+        (lambda: mt.Digraphs.from_edges([np.zeros((2, 1), int)] * 2, num_nodes=[1]), "one entry per graph"),
         (lambda: mt.Digraphs.from_networkx(nx.DiGraph()), "graph 0 is empty"),
         (lambda: mt.Digraphs.from_scipy(coo_array((2, 3))), "square"),
         (lambda: mt.Digraphs.from_scipy(csr_matrix([[0, -1], [0, 0]])), "weight -1.0"),
         (lambda: mt.Digraphs.from_pyg(Data(num_nodes=3)), "no edge_index"),
-        (lambda: mt.Digraphs.from_edges([[0], [1]]).replace(node_features={"x": torch.zeros(5)}), "expected 2 rows"),
+        (lambda: mt.Digraphs.from_edges([[0], [1]]).replace(node_features={"x": torch.zeros(5)}), "must have 2 rows"),
         (lambda: mt.Digraphs.from_edges([[0], [1]]).replace(node_ptr=torch.tensor([1, 2])), "start at 0"),
     ],
 )
@@ -222,3 +225,34 @@ def test_bad_indices():
     for index in (1, -2, [3], torch.tensor([True, False])):
         with pytest.raises(IndexError):
             graphs[index]
+
+
+NAMES = ["a", "", "Grüße", "\ud800", "e", "f", "g"]
+
+
+def test_names_follow_their_nodes(tmp_path):
+    edges = [np.array([[0, 1], [1, 2]]), np.array([[0], [1]]), np.array([[0], [1]])]
+    graphs = mt.Digraphs.from_edges(edges).replace(names=NAMES)
+    assert graphs.names == NAMES
+    assert graphs[1].names == NAMES[3:5]
+    assert graphs[1:].names == NAMES[3:]
+    assert graphs[[2, 0]].names == NAMES[5:] + NAMES[:3]
+    assert mt.Digraphs.concat([graphs[1:], graphs[:1]]).names == NAMES[3:] + NAMES[:3]
+    assert graphs.reverse().names == graphs.to("cpu").names == NAMES
+    graphs.save(tmp_path / "named.safetensors")
+    assert (
+        mt.Digraphs.load(tmp_path / "named.safetensors")[1:].names == mt.read(tmp_path / "named.safetensors")[1:].names
+    )
+    assert graphs.replace(names=None).names is None
+    with pytest.raises(ValueError, match="one entry per node, got 2 for 7 nodes"):
+        graphs.replace(names=["a", "b"])
+    with pytest.raises(ValueError, match="do not match"):
+        graphs.replace(name_ptr=graphs.node_ptr)
+
+
+def test_graphs_without_names_get_numbers_beside_named_ones():
+    graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
+    assert graphs.names is None
+    assert mt.Digraphs.concat([graphs, graphs]).names is None
+    named = graphs.replace(names=["a", "b", "c"])
+    assert mt.Digraphs.concat([named, graphs[[0, 0]]]).names == ["a", "b", "c", "0", "1", "2", "0", "1", "2"]

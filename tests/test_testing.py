@@ -53,3 +53,9 @@ def test_features_are_permuted_along(odd):
     assert_permutation_equivariant(
         lambda graphs: NodeEncoding(node_ptr=graphs.node_ptr, values=graphs.node_features["x"].float()), labelled
     )
+
+
+def test_names_are_permuted_along():
+    graphs = mt.Digraphs.from_edges([[0, 1, 2], [1, 2, 3]]).replace(names=list("abcd"))
+    permuted, number = permute(graphs, seed=1)
+    assert [permuted.names[new] for new in number.tolist()] == graphs.names

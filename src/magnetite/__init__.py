@@ -22,7 +22,7 @@ from magnetite.encodings import (
     graph_filter,
     inverse_fourier,
 )
-from magnetite.graphs import Digraphs
+from magnetite.graphs import Digraphs, read
 from magnetite.linalg.potential import Relative
 from magnetite.version import __version__
 
@@ -46,5 +46,6 @@ __all__ = [
     "graph_filter",
     "inverse_fourier",
     "nn",
+    "read",
     "sorting",
 ]

@@ -1,4 +1,4 @@
-"""`python -m magnetite` is the command line."""
+"""`python -m magnetite` runs the command line."""
 
 from magnetite.cli import main
 

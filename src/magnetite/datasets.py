@@ -1,4 +1,4 @@
-"""The tasks as PyG data sets.
+"""The tasks as PyG datasets.
 
 from magnetite.datasets import SortingDataset
 from torch_geometric.loader import DataLoader
@@ -16,19 +16,26 @@ from torch_geometric.data import Data, InMemoryDataset
 
 from magnetite.graphs import Digraphs
 from magnetite.io.storage import read_tensors, write_tensors
-from magnetite.tasks import Examples, Playground, Sorting, Task
-from magnetite.tasks.examples import check_split, shard_count
-from magnetite.tasks.shards import MANIFEST, claim, read, write
+from magnetite.tasks import Distances, Examples, Sorting, Task
+from magnetite.tasks.base import check_split
+from magnetite.tasks.shards import MANIFEST, claim, read, shard_name, write
 
 Columns = dict[str, tuple[Tensor, Tensor]]
-"""Attributes of the graphs laid end to end, each with pointers to where every graph's part begins."""
+"""Packed attributes by name, each with pointers to where the entries of each graph begin."""
 
 
 class TaskDataset(InMemoryDataset):
-    """A split of a task: drawn once, kept under `root`, the same for the same task everywhere.
+    """One split of a task: generated once, stored under `root`, identical on every machine.
 
-    A data set of PyG is an attribute laid end to end and pointers into it, which is what `Digraphs` are: no graph is
-    ever handled alone, so 800,000 of them load in seconds.
+    PyG stores a dataset as packed attributes with pointers, just like `Digraphs`, so the graphs are never converted one
+    by one: 800,000 of them load in seconds.
+
+    Args:
+        root: Folder of the dataset.
+        task: The task.
+        split: train, valid or test.
+        transform: Transform that is applied at every access.
+        pre_transform: Transform that is applied once and stored.
     """
 
     def __init__(
@@ -42,14 +49,14 @@ class TaskDataset(InMemoryDataset):
         check_split(split)
         self.task, self.split = task, split
         super().__init__(str(root), transform)
-        claim(task, Path(self.processed_dir))  # PyG looks at the names of files only, not at whose they are
+        claim(task, Path(self.processed_dir))  # PyG checks only the names of the files, not which task they belong to
         columns = [self.columns(examples) for examples in read(self.processed_dir, split, verify=False)]
         self._data, self.slices = _joined(columns)
         if pre_transform is not None:
             self._load_transformed(pre_transform)
 
     def _load_transformed(self, pre_transform: Callable[[Any], Any]) -> None:
-        """Transform every graph once; the result is kept under the transform's `repr`, which names its parameters."""
+        """Transform every graph once and store the result by the `repr` of the transform, which lists its options."""
         name = hashlib.sha256(repr(pre_transform).encode()).hexdigest()[:16]
         path = Path(self.processed_dir) / f"transformed-{self.split}-{name}.safetensors"
         if not path.exists():
@@ -58,28 +65,35 @@ class TaskDataset(InMemoryDataset):
         tensors, _ = read_tensors(path)
         self._data = Data.from_dict({key[5:]: tensor for key, tensor in tensors.items() if key.startswith("data/")})
         self.slices = {key[7:]: tensor for key, tensor in tensors.items() if key.startswith("slices/")}
-        self._data_list = None  # PyG's copies of the graphs as they were
+        self._data_list = None  # PyG's copies of the untransformed graphs
 
     @property
     def processed_file_names(self) -> list[str]:
-        """The shards of the split, and the manifest."""
-        shards = [f"{self.split}-{number:05d}.safetensors" for number in range(shard_count(self.task, self.split))]
-        return [*shards, MANIFEST]
+        """The shards of the split and the manifest."""
+        shards = range(self.task.shard_count(self.split))
+        return [*(shard_name(self.split, number) for number in shards), MANIFEST]
 
     def process(self) -> None:
-        """Draw what is missing."""
+        """Generate the missing shards."""
         write(self.task, self.processed_dir, [self.split])
 
     def columns(self, examples: Examples) -> Columns:
-        """The attributes of every `Data`."""
+        """The attributes of the dataset, packed."""
         raise NotImplementedError
 
 
-class PlaygroundDataset(TaskDataset):
-    """Random graphs; `y` is the target of all `n²` ordered pairs, row by row, and `mask` tells which of them count.
+class DistancesDataset(TaskDataset):
+    """Random graphs; `y` is the target of all `n²` ordered node pairs, row by row, and `mask` selects the valid ones.
+
+    Args:
+        root: Folder of the dataset.
+        task: The task, with its target and sizes; the default task if omitted.
+        split: train, valid or test.
+        transform: Transform that is applied at every access.
+        pre_transform: Transform that is applied once and stored.
 
     >>> import tempfile
-    >>> graphs = PlaygroundDataset(tempfile.mkdtemp(), Playground(target="adjacency", per_size=5), split="valid")
+    >>> graphs = DistancesDataset(tempfile.mkdtemp(), Distances(target="adjacency", per_size=5), split="valid")
     >>> len(graphs), graphs[0].y.numel() == graphs[0].num_nodes ** 2
     (10, True)
     """
@@ -87,18 +101,18 @@ class PlaygroundDataset(TaskDataset):
     def __init__(
         self,
         root: str | Path,
-        task: Playground | None = None,
+        task: Distances | None = None,
         split: str = "train",
         transform: Callable[[Any], Any] | None = None,
         pre_transform: Callable[[Any], Any] | None = None,
     ) -> None:
-        super().__init__(root, task or Playground(), split, transform, pre_transform)
+        super().__init__(root, task or Distances(), split, transform, pre_transform)
 
     def columns(self, examples: Examples) -> Columns:
-        """Edges, a constant node feature, targets and mask."""
+        """Edges, a constant node feature, targets and their mask."""
         graphs, targets = examples.graphs, examples.targets
         if targets is None:
-            raise ValueError("these examples have no pair targets: they are not of the playground")
+            raise ValueError("the examples have no targets for node pairs: they belong to another task")
         return {
             **_edges(graphs),
             "x": (torch.ones(graphs.num_nodes, 1), graphs.node_ptr),
@@ -108,7 +122,14 @@ class PlaygroundDataset(TaskDataset):
 
 
 class SortingDataset(TaskDataset):
-    """Sorting networks; `x` are the two wires of each comparator, `y` is 1 where the network sorts.
+    """Sorting networks; `x` holds the two wires of each comparator, `y` is 1 if the network sorts.
+
+    Args:
+        root: Folder of the dataset.
+        task: The task, with its sizes; the default task if omitted.
+        split: train, valid or test.
+        transform: Transform that is applied at every access.
+        pre_transform: Transform that is applied once and stored.
 
     >>> import tempfile
     >>> networks = SortingDataset(tempfile.mkdtemp(), Sorting(valid=10), split="valid")
@@ -139,12 +160,12 @@ class SortingDataset(TaskDataset):
 
 
 def _named(data: Any, slices: Any) -> dict[str, Tensor]:
-    """All tensors of a joined data set by name."""
+    """All tensors of a dataset by name."""
     named = {f"data/{name}": value for name, value in data.to_dict().items()}
     for name, value in named.items():
         if not isinstance(value, Tensor):
             kind = type(value).__name__
-            raise ValueError(f"the pre_transform set {name[5:]!r} to a {kind}, only tensors are kept: use transform=")
+            raise ValueError(f"a pre_transform may set tensors only, got {name[5:]!r} of type {kind}: use transform=")
     return named | {f"slices/{name}": pointers for name, pointers in slices.items()}
 
 

@@ -1,31 +1,44 @@
 """Digraphs: many directed graphs packed in one frozen object."""
 
-import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
-from jaxtyping import Int, Shaped
+from jaxtyping import Int, Shaped, UInt8
 from torch import Tensor
 
-from magnetite.io import interop
+from magnetite.io import files, interop
 from magnetite.io.interop import EdgeList
 from magnetite.packed import Axis, Packed, starts
 
-if TYPE_CHECKING:  # SciPy and networkx take longer to import than all of magnetite: only where they are used
+if TYPE_CHECKING:  # SciPy and networkx take longer to import than all of magnetite
     import networkx as nx
     from scipy.sparse import coo_array
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Digraphs(Packed):
-    """Many directed graphs, their edges laid end to end.
+    """Many directed graphs, packed: the nodes and edges of all graphs one after the other.
 
-    An edge `(u, v)` points from `u` to `v`. `edges` counts nodes from 0 within each graph, so that a slice of a million
-    graphs is a view; `edge_index` counts them through the whole container, as a PyG batch does. Features are mappings
-    from names to tensors with one row a node, an edge or a graph.
+    An edge `(u, v)` points from `u` to `v`. Most users build it with `from_edges`, `from_networkx`, `from_scipy`,
+    `from_pyg` or `magnetite.read`. `edges` numbers the nodes from 0 within each graph, so a slice of a million graphs
+    is a view; `edge_index` numbers them across all graphs, as in a PyG batch.
+
+    Args:
+        node_ptr: Where the nodes of each graph begin, `[graphs + 1]`.
+        edge_ptr: Where the edges of each graph begin, `[graphs + 1]`.
+        edges: Source and target of each edge, numbered within its graph.
+        weights: One positive weight per edge, or None if all weights are 1.
+        node_features: Tensors by name, with one row per node.
+        edge_features: Tensors by name, with one row per edge.
+        graph_features: Tensors by name, with one row per graph.
+        name_bytes: The names of all nodes in UTF-8, one after the other; set them with `replace(names=…)`.
+        name_lengths: Number of bytes of each node's name.
+        name_ptr: Where the names of each graph begin in `name_bytes`, `[graphs + 1]`.
 
     >>> graphs = Digraphs.from_edges([np.array([[0, 1], [1, 2]]), np.array([[0], [1]])])
     >>> graphs
@@ -43,14 +56,19 @@ class Digraphs(Packed):
     node_features: Mapping[str, Shaped[Tensor, "nodes ..."]] = field(default_factory=dict)
     edge_features: Mapping[str, Shaped[Tensor, "edges ..."]] = field(default_factory=dict)
     graph_features: Mapping[str, Shaped[Tensor, "graphs ..."]] = field(default_factory=dict)
+    name_bytes: UInt8[Tensor, " bytes"] | None = None
+    name_lengths: Int[Tensor, " nodes"] | None = None
+    name_ptr: Int[Tensor, " starts"] | None = None
 
-    pointers: ClassVar[tuple[str, ...]] = ("node_ptr", "edge_ptr")
+    pointers: ClassVar[tuple[str, ...]] = ("node_ptr", "edge_ptr", "name_ptr")
     axes: ClassVar[dict[str, tuple[Axis, int]]] = {
         "edges": ("edge", 1),
         "weights": ("edge", 0),
         "node_features": ("node", 0),
         "edge_features": ("edge", 0),
         "graph_features": ("graph", 0),
+        "name_bytes": ("name", 0),
+        "name_lengths": ("node", 0),
     }
 
     def __post_init__(self) -> None:
@@ -58,6 +76,7 @@ class Digraphs(Packed):
         _check_edges(self)
         _check_weights(self)
         _check_features(self)
+        _check_names(self)
 
     def __repr__(self) -> str:
         weighted = ", weighted" if self.weights is not None else ""
@@ -65,31 +84,45 @@ class Digraphs(Packed):
 
     @property
     def num_nodes(self) -> int:
-        """Number of nodes of all graphs together."""
+        """Number of nodes of all graphs."""
         return int(self.node_ptr[-1])
 
     @property
     def num_edges(self) -> int:
-        """Number of edges of all graphs together."""
+        """Number of edges of all graphs."""
         return self.edges.shape[1]
 
     @property
     def edge_graph(self) -> Int[Tensor, " edges"]:
-        """For every edge, the number of its graph."""
+        """The graph of each edge."""
         return torch.repeat_interleave(torch.arange(len(self), device=self.device), self.edge_ptr.diff())
 
     @property
     def edge_index(self) -> Int[Tensor, "2 edges"]:
-        """Sources and targets, counted through all graphs of the container."""
+        """Source and target of each edge as packed node numbers."""
         return self.edges.long() + self.node_ptr[self.edge_graph]
 
     @property
     def edge_weight(self) -> Shaped[Tensor, " edges"]:
-        """The weights, ones where none were given."""
+        """The weights, or ones if the graphs are unweighted."""
         return torch.ones(self.num_edges, device=self.device) if self.weights is None else self.weights
 
+    @property
+    def names(self) -> list[str] | None:
+        """One name per packed node, or None if the graphs have no names.
+
+        >>> graphs = Digraphs.from_edges([[0, 1], [1, 2]]).replace(names=["a", "b", "c"])
+        >>> Digraphs.concat([graphs, graphs])[1].names
+        ['a', 'b', 'c']
+        """
+        if self.name_bytes is None or self.name_lengths is None:
+            return None
+        text = self.name_bytes.cpu().numpy().tobytes()
+        bounds = starts(self.name_lengths.cpu().long()).tolist()
+        return [text[begin:end].decode("utf-8", "surrogatepass") for begin, end in pairwise(bounds)]
+
     def reverse(self) -> "Digraphs":
-        """Every edge turned around.
+        """The graphs with the direction of every edge reversed.
 
         >>> Digraphs.from_edges([[0, 1], [1, 2]]).reverse().edges.tolist()
         [[1, 2], [0, 1]]
@@ -99,15 +132,20 @@ class Digraphs(Packed):
     def replace(self, **changes: Any) -> "Digraphs":
         """A copy with some fields replaced, validated again.
 
+        Args:
+            **changes: New values by field. `names` is a list with one string per packed node, or None.
+
         >>> labelled = Digraphs.from_edges([[0], [1]]).replace(graph_features={"y": torch.tensor([1])})
         >>> labelled.graph_features["y"].tolist()
         [1]
         """
-        parts = {name: getattr(self, name) for name in (*self.pointers, *self.axes)}
-        return Digraphs(**{**parts, **changes})
+        values = {name: getattr(self, name) for name in (*self.pointers, *self.axes)} | changes
+        if "names" in changes:
+            values |= _packed_names(values.pop("names"), values["node_ptr"])
+        return Digraphs(**values)
 
     def weak_components(self) -> Int[Tensor, " nodes"]:
-        """For every node, the number of its weakly connected component within its graph.
+        """The weakly connected component of each node, numbered within its graph.
 
         >>> Digraphs.from_edges([[0, 3], [1, 2]], num_nodes=5).weak_components().tolist()
         [0, 0, 1, 1, 2]
@@ -124,7 +162,10 @@ class Digraphs(Packed):
 
     @classmethod
     def concat(cls, items: Iterable[Any]) -> Self:
-        """Join containers end to end; where some are weighted, the others get weight 1.
+        """Concatenate containers. If only some have weights or names, the others get weight 1 and numbers as names.
+
+        Args:
+            items: The containers.
 
         >>> one = Digraphs.from_edges([[0, 1], [1, 2]])
         >>> Digraphs.concat([one, one.reverse()])
@@ -133,6 +174,8 @@ class Digraphs(Packed):
         items = list(items)
         if any(item.weights is not None for item in items):
             items = [item.replace(weights=item.edge_weight) for item in items]
+        if any(item.name_ptr is not None for item in items):
+            items = [item if item.name_ptr is not None else item.replace(names=node_numbers(item)) for item in items]
         return super().concat(items)
 
     @classmethod
@@ -142,7 +185,12 @@ class Digraphs(Packed):
         num_nodes: int | Sequence[int] | None = None,
         edge_weight: Any = None,
     ) -> "Digraphs":
-        """From `[2, m]` arrays or tensors of sources and targets: one for a single graph, a list of them for many.
+        """Graphs from `[2, m]` arrays or tensors of sources and targets.
+
+        Args:
+            edge_index: One array for a single graph, a list of arrays for many graphs.
+            num_nodes: Number of nodes, one per graph; the largest node id + 1 if omitted.
+            edge_weight: One positive weight per edge, as one array per graph.
 
         >>> Digraphs.from_edges([[0, 1], [1, 2]], num_nodes=4, edge_weight=[0.5, 2.0])
         Digraphs(1 graphs, 4 nodes, 2 edges, weighted)
@@ -151,9 +199,14 @@ class Digraphs(Packed):
 
     @classmethod
     def from_networkx(cls, graphs: "nx.Graph | Iterable[nx.Graph]", weight: str = "weight") -> "Digraphs":
-        """From networkx graphs, nodes in their own order; an undirected edge becomes two edges.
+        """Graphs from networkx graphs.
 
-        Attributes other than `weight` are left behind: add them with `replace(node_features=…)`.
+        Nodes are numbered in the order of each graph; an undirected edge becomes two edges. Attributes other than the
+        weight are dropped: add them with `replace(node_features=…)`.
+
+        Args:
+            graphs: One graph or many.
+            weight: The edge attribute that holds the weight.
 
         >>> import networkx as nx
         >>> Digraphs.from_networkx([nx.path_graph(9, nx.DiGraph), nx.cycle_graph(3)])
@@ -163,7 +216,10 @@ class Digraphs(Packed):
 
     @classmethod
     def from_scipy(cls, matrices: Any) -> "Digraphs":
-        """From square sparse matrices with `A[u, v]` the weight of the edge from `u` to `v`.
+        """Graphs from SciPy sparse matrices, where `A[u, v]` is the weight of the edge from `u` to `v`.
+
+        Args:
+            matrices: One square sparse matrix or many.
 
         >>> from scipy.sparse import coo_array
         >>> Digraphs.from_scipy(coo_array(([1.0, 2.0], ([0, 1], [1, 2])), shape=(3, 3)))
@@ -173,16 +229,19 @@ class Digraphs(Packed):
 
     @classmethod
     def from_pyg(cls, data: Any) -> "Digraphs":
-        """From a PyG `Data`, a `Batch` or a list of `Data`, with `edge_weight` and features of nodes, edges and graphs.
+        """Graphs from PyG, with `edge_weight` and all node, edge and graph features.
 
-        A name that says 'index' or 'batch' is PyG's own; of the others, those that all graphs have are features.
+        Features are the attributes that every `Data` has, except those with 'index' or 'batch' in their name.
+
+        Args:
+            data: A `Data`, a `Batch` or a list of `Data`.
         """
         items = list(interop.listed_pyg(data))
         lists = [interop.from_pyg(item) for item in items]
         return cls._from_lists(lists, **interop.pyg_features(items) if items else {})
 
     def to_networkx(self) -> "list[nx.DiGraph]":
-        """One networkx graph each, a `MultiDiGraph` where edges are repeated.
+        """One networkx `DiGraph` per graph, or a `MultiDiGraph` if it has repeated edges.
 
         >>> Digraphs.from_edges([[0, 1], [1, 2]]).to_networkx()[0].edges
         OutEdgeView([(0, 1), (1, 2)])
@@ -190,7 +249,7 @@ class Digraphs(Packed):
         return [interop.to_networkx(item) for item in self.edge_lists()]
 
     def to_scipy(self) -> "list[coo_array]":
-        """One sparse adjacency matrix each, repeated edges summed.
+        """One sparse adjacency matrix per graph, with the weights of repeated edges summed.
 
         >>> Digraphs.from_edges([[0, 0], [1, 1]]).to_scipy()[0].toarray().tolist()
         [[0.0, 2.0], [0.0, 0.0]]
@@ -198,12 +257,11 @@ class Digraphs(Packed):
         return [interop.to_scipy(item) for item in self.edge_lists()]
 
     def to_pyg(self) -> list[Any]:
-        """One PyG `Data` each, with weights and features."""
-        # Bound at run time: transforms.py is the only importer of PyG, and lies above this file.
-        return importlib.import_module("magnetite.transforms").to_pyg(self)
+        """One PyG `Data` per graph, with `edge_weight` if there are weights, and all features as attributes."""
+        return [interop.to_pyg(item.edges, item.num_nodes, item.weights, _features(item)) for item in self]
 
     def edge_lists(self) -> Iterable[EdgeList]:
-        """Each graph as a plain NumPy edge list."""
+        """One edge list of NumPy arrays per graph."""
         edges = self.edges.cpu().numpy()
         weights = None if self.weights is None else self.weights.cpu().numpy()
         edge_ptr = self.edge_ptr.tolist()
@@ -211,38 +269,91 @@ class Digraphs(Packed):
             yield EdgeList(edges[:, begin:end], size, None if weights is None else weights[begin:end])
 
     @classmethod
-    def _from_lists(cls, lists: Iterable[EdgeList], **features: Mapping[str, Tensor]) -> "Digraphs":
+    def _from_lists(cls, lists: Iterable[EdgeList], **features: Any) -> "Digraphs":
         lists = list(lists)
         if not lists:
-            raise ValueError("no graphs were given: give at least one")
+            raise ValueError("at least one graph is needed, got none")
         weighted = any(item.weights is not None for item in lists)
+        node_ptr = starts(torch.tensor([item.num_nodes for item in lists]))
+        names = [name for item in lists for name in item.names or ()] or None
         return cls(
-            node_ptr=starts(torch.tensor([item.num_nodes for item in lists])),
+            node_ptr=node_ptr,
             edge_ptr=starts(torch.tensor([item.edges.shape[1] for item in lists])),
             edges=torch.from_numpy(np.concatenate([item.edges for item in lists], axis=1)),
             weights=torch.from_numpy(np.concatenate([item.filled_weights() for item in lists])) if weighted else None,
+            **_packed_names(names, node_ptr),
             **features,
         )
 
 
+def read(path: str | Path) -> Digraphs:
+    """Read graphs from a file, by its extension; `names` holds the names of the nodes if the format has names.
+
+    Args:
+        path: An edge list (.txt, .edges, .edgelist, .csv), GraphML (.graphml), node-link JSON (.json), a SciPy sparse
+            matrix or `edge_index` (.npz), or a file written by `Digraphs.save` (.safetensors).
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "calls.txt"
+    >>> _ = path.write_text("main parse\\nmain run\\n")
+    >>> read(path).names
+    ['main', 'parse', 'run']
+    """
+    path = Path(path)
+    with files.explain_errors(path, FORMATS):
+        if path.suffix == ".safetensors":
+            return Digraphs.load(path)
+        return Digraphs._from_lists([files.read_edges(path)])
+
+
+FORMATS = {extension: content for extension, (_, content) in files.READERS.items()} | {
+    ".safetensors": "a file written by Digraphs.save"
+}
+"""The expected content of each file that `read` accepts, by extension."""
+
+
+def node_numbers(graphs: Packed) -> list[str]:
+    """The number of each node within its graph, as names for nodes that have none."""
+    return [str(number) for size in graphs.sizes.tolist() for number in range(size)]
+
+
+def _features(graphs: Digraphs) -> dict[str, Tensor]:
+    return {**graphs.node_features, **graphs.edge_features, **graphs.graph_features}
+
+
+def _packed_names(names: Sequence[str] | None, node_ptr: Tensor) -> dict[str, Any]:
+    """The fields that store `names`."""
+    if names is None:
+        return {"name_bytes": None, "name_lengths": None, "name_ptr": None}
+    if len(names) != int(node_ptr[-1]):
+        raise ValueError(f"names must have one entry per node, got {len(names)} for {int(node_ptr[-1])} nodes")
+    encoded = [name.encode("utf-8", "surrogatepass") for name in names]
+    lengths = torch.tensor([len(name) for name in encoded], dtype=torch.int32, device=node_ptr.device)
+    text = torch.from_numpy(np.frombuffer(b"".join(encoded), dtype=np.uint8).copy())
+    return {"name_bytes": text.to(node_ptr.device), "name_lengths": lengths, "name_ptr": starts(lengths)[node_ptr]}
+
+
 def _check_pointers(graphs: Digraphs) -> None:
     for name in graphs.pointers:
-        pointer = getattr(graphs, name)
+        pointer: Tensor | None = getattr(graphs, name)
+        if pointer is None:
+            continue
         if pointer.ndim != 1 or pointer.numel() == 0 or int(pointer[0]) != 0 or bool((pointer.diff() < 0).any()):
-            raise ValueError(f"{name} must start at 0 and never fall: build Digraphs with Digraphs.from_edges")
+            raise ValueError(f"{name} must start at 0 and not decrease: build graphs with Digraphs.from_edges")
     if graphs.node_ptr.numel() != graphs.edge_ptr.numel():
         raise ValueError(
-            "node_ptr and edge_ptr count different numbers of graphs: build Digraphs with Digraphs.from_edges"
+            f"node_ptr and edge_ptr must have the same length, got {graphs.node_ptr.numel()} and "
+            f"{graphs.edge_ptr.numel()}: build graphs with Digraphs.from_edges"
         )
     empty = (graphs.sizes == 0).nonzero()
     if empty.numel():
-        raise ValueError(f"graph {int(empty[0])} is empty: a graph needs at least one node; leave it out")
+        raise ValueError(f"graph {int(empty[0])} is empty: a graph must have at least one node; leave it out")
 
 
 def _check_edges(graphs: Digraphs) -> None:
     edges = graphs.edges
     if edges.shape != (2, int(graphs.edge_ptr[-1])):
-        raise ValueError(f"edges have shape {tuple(edges.shape)}: expected [2, {int(graphs.edge_ptr[-1])}]")
+        raise ValueError(f"edges must have shape [2, {int(graphs.edge_ptr[-1])}], got {list(edges.shape)}")
     if edges.numel() == 0:
         return
     size = torch.repeat_interleave(graphs.sizes, graphs.edge_ptr.diff())
@@ -252,8 +363,8 @@ def _check_edges(graphs: Digraphs) -> None:
         graph = int(graphs.edge_graph[edge])
         source, target = edges[:, edge].tolist()
         raise ValueError(
-            f"edge {source} → {target} of graph {graph} leaves its nodes 0…{int(size[edge]) - 1}: "
-            "give a larger num_nodes or renumber the nodes from 0"
+            f"edge {source} → {target} of graph {graph} is outside its nodes 0…{int(size[edge]) - 1}: "
+            "increase num_nodes or renumber the nodes from 0"
         )
 
 
@@ -262,13 +373,13 @@ def _check_weights(graphs: Digraphs) -> None:
     if weights is None:
         return
     if weights.shape != (graphs.num_edges,):
-        raise ValueError(f"{tuple(weights.shape)} weights for {graphs.num_edges} edges: give one weight an edge")
+        raise ValueError(f"weights must have shape [{graphs.num_edges}], one per edge, got {list(weights.shape)}")
     wrong = (~(weights > 0) | ~weights.isfinite()).nonzero()
     if wrong.numel():
         edge = int(wrong[0])
         raise ValueError(
             f"edge {edge} of graph {int(graphs.edge_graph[edge])} has weight {float(weights[edge])}: weights must be "
-            "positive and finite; leave out edges of weight 0, signed graphs are not supported"
+            "positive and finite; leave out edges of weight 0 (signed graphs are not supported)"
         )
 
 
@@ -277,4 +388,19 @@ def _check_features(graphs: Digraphs) -> None:
     for group, count in rows.items():
         for name, tensor in getattr(graphs, group).items():
             if tensor.ndim == 0 or tensor.shape[0] != count:
-                raise ValueError(f"{group}[{name!r}] has shape {tuple(tensor.shape)}: expected {count} rows")
+                raise ValueError(f"{group}[{name!r}] must have {count} rows, got shape {list(tensor.shape)}")
+
+
+def _check_names(graphs: Digraphs) -> None:
+    text, lengths, pointer = graphs.name_bytes, graphs.name_lengths, graphs.name_ptr
+    if text is None and lengths is None and pointer is None:
+        return
+    if (
+        text is None
+        or lengths is None
+        or pointer is None
+        or lengths.shape != (graphs.num_nodes,)
+        or not torch.equal(starts(lengths)[graphs.node_ptr], pointer)
+        or text.shape != (int(pointer[-1]),)
+    ):
+        raise ValueError("name_bytes, name_lengths and name_ptr do not match: set names with replace(names=…)")

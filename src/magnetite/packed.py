@@ -1,7 +1,7 @@
-"""Packed: tensors of many graphs laid end to end, with pointers that say where each graph starts.
+"""Packed: tensors of many graphs stored one after the other, with pointers to where each graph begins.
 
-Graphs, eigenpairs, node and pair encodings all are such objects, so slicing, gathering, joining, moving to a device,
-saving and loading are written here once.
+Graphs, eigenpairs, node encodings and pair encodings are all packed, so slicing, selecting, concatenating, moving to a
+device, saving and loading are written here once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,23 +17,27 @@ from torch import Tensor
 from magnetite.io.storage import DamagedFile, read_tensors, write_tensors
 from magnetite.version import __version__
 
-Axis = Literal["graph", "node", "edge", "pair", "query"]
+Axis = Literal["graph", "node", "edge", "pair", "query", "name"]
 Value = Tensor | Mapping[str, Tensor] | None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Packed:
-    """Base of the packed containers. A subclass names, for each of its fields, what its rows are and in which dim.
+    """Base class of the packed containers.
 
-    `axes = {"vectors": ("node", 0)}`: `vectors` has one row a node, in dim 0.
+    A subclass declares in `axes` what the entries of each field stand for, and along which dimension:
+    `axes = {"vectors": ("node", 0)}` says that `vectors` has one row per node. `pointers` lists the fields that hold,
+    for one kind of entry, where each graph begins: `node_ptr` for nodes, `edge_ptr` for edges. Fields other than
+    `node_ptr` may be None.
+
+    Args:
+        node_ptr: Where the nodes of each graph begin, `[graphs + 1]`; the last entry is the number of nodes.
     """
 
     node_ptr: Int[Tensor, " starts"]
 
     axes: ClassVar[dict[str, tuple[Axis, int]]] = {}
     pointers: ClassVar[tuple[str, ...]] = ("node_ptr",)
-    empty: ClassVar[float] = 0
-    """What `magnetite.pad` puts where there is nothing."""
 
     def __len__(self) -> int:
         return self.node_ptr.numel() - 1
@@ -45,18 +49,18 @@ class Packed:
 
     @property
     def sizes(self) -> Int[Tensor, " graphs"]:
-        """Number of nodes of each graph."""
+        """Number of nodes per graph."""
         return self.node_ptr.diff()
 
     @property
     def node_graph(self) -> Int[Tensor, " nodes"]:
-        """For every node, the number of its graph (PyG's `batch` vector)."""
+        """The graph of each node (PyG's `batch` vector)."""
         return torch.repeat_interleave(torch.arange(len(self), device=self.device), self.sizes)
 
     def __getitem__(self, index: int | slice | Sequence[int] | Tensor) -> Any:
         if isinstance(index, int | np.integer):
             if not -len(self) <= index < len(self):
-                raise IndexError(f"graph {index} does not exist: there are {len(self)} graphs, counted from 0")
+                raise IndexError(f"index {index} is out of range for {len(self)} graphs")
             return self.one(int(index) % len(self))
         return self.select(index)
 
@@ -64,11 +68,16 @@ class Packed:
         return (self.one(position) for position in range(len(self)))
 
     def one(self, position: int) -> Any:
-        """What indexing with a single number gives."""
+        """The result of indexing with a single integer."""
         return self._slice(position, position + 1)
 
     def select(self, index: slice | Sequence[int] | Tensor) -> Self:
-        """Some of the graphs: a slice gives views of the same memory, ids or a mask give copies in that order."""
+        """A subset of the graphs.
+
+        Args:
+            index: A slice (returns views of the same memory), integer ids in any order, or a boolean mask with one
+                entry per graph (both return copies).
+        """
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             if step == 1:
@@ -77,24 +86,26 @@ class Packed:
         return self._gather(_as_ids(index, len(self), self.device))
 
     def to(self, device: torch.device | str) -> Self:
-        """The same object with every tensor on `device`."""
+        """A copy with every tensor on `device`."""
         return self._rebuild(lambda value, _name: value.to(device))
 
     @classmethod
     def concat(cls, items: Iterable[Any]) -> Self:
-        """Join containers end to end."""
+        """Concatenate containers."""
         items = list(items)
         if not items:
-            raise ValueError("nothing to concatenate: give at least one object")
+            raise ValueError(f"{cls.__name__}.concat needs at least one item, got none")
         joined: dict[str, Any] = {}
         for name in cls.pointers:
-            joined[name] = starts(torch.cat([getattr(item, name).diff() for item in items]))
+            counts = [None if (pointer := getattr(item, name)) is None else pointer.diff() for item in items]
+            total = _join(counts, 0, f"{cls.__name__}.{name}")
+            joined[name] = starts(total) if isinstance(total, Tensor) else None
         for name, (_, dim) in cls.axes.items():
             joined[name] = _join([getattr(item, name) for item in items], dim, f"{cls.__name__}.{name}")
         return cls._trusted(**joined)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Every tensor by name; members of a mapping as `field/name`."""
+        """All tensors by name; entries of a mapping are named `field/key`."""
         named: dict[str, Tensor] = {}
         for field in fields(self):
             value = getattr(self, field.name)
@@ -105,22 +116,26 @@ class Packed:
         return named
 
     def save(self, path: str | Path) -> None:
-        """Write to one safetensors file, whole or not at all."""
+        """Write to a safetensors file, atomically."""
         write_tensors(path, self.tensors(), {"kind": type(self).__name__, "version": __version__})
 
     @classmethod
     def load(cls, path: str | Path, verify: bool = True) -> Self:
-        """Read what `save` wrote, memory-mapped; `verify=False` leaves out the pass over all bytes."""
+        """Read a file written by `save`, memory-mapped.
+
+        Args:
+            path: The file.
+            verify: Whether to check the checksum, which reads the whole file once.
+        """
         named, metadata = read_tensors(path, verify)
         if metadata.get("kind") != cls.__name__:
-            raise DamagedFile(
-                f"{path} holds {metadata.get('kind', 'foreign tensors')}, not {cls.__name__}: load it as such"
-            )
+            kind = metadata.get("kind", "tensors that magnetite did not write")
+            raise DamagedFile(f"{path} contains {kind}, expected {cls.__name__}: load it with the matching class")
         return cls.from_tensors(named)
 
     @classmethod
     def from_tensors(cls, named: Mapping[str, Tensor]) -> Self:
-        """The container whose `tensors()` these are; they are trusted, not validated."""
+        """The inverse of `tensors()`, without validation."""
         values: dict[str, Any] = {}
         for name, tensor in named.items():
             field, _, key = name.partition("/")
@@ -132,7 +147,7 @@ class Packed:
 
     @classmethod
     def _trusted(cls, **values: Any) -> Self:
-        """Build without validation, from parts that were valid already."""
+        """Construct without validation, from values known to be valid."""
         result = object.__new__(cls)
         for field in fields(cls):
             default = field.default_factory() if callable(field.default_factory) else field.default
@@ -140,7 +155,7 @@ class Packed:
         return result
 
     def _rebuild(self, change: Callable[[Tensor, str], Tensor]) -> Self:
-        """The same container with every tensor replaced by `change(tensor, field name)`."""
+        """A copy with every tensor replaced by `change(tensor, field name)`."""
         values: dict[str, Value] = {}
         for field in fields(self):
             value: Value = getattr(self, field.name)
@@ -150,12 +165,20 @@ class Packed:
                 values[field.name] = None if value is None else change(value, field.name)
         return self._trusted(**values)
 
+    def _axis_pointers(self) -> Iterator[tuple[str, Tensor | None]]:
+        """The axes that have entries, each with its pointer; "graph" needs none."""
+        for axis in {axis for axis, _ in self.axes.values()}:
+            if axis == "graph":
+                yield axis, None
+            elif (pointer := getattr(self, f"{axis}_ptr")) is not None:
+                yield axis, pointer
+
     def _slice(self, start: int, stop: int) -> Self:
         if (start, stop) == (0, len(self)):
             return self
         bounds: dict[str, tuple[int, int]] = {}
-        for axis in {axis for axis, _ in self.axes.values()}:
-            begin, end = (start, stop) if axis == "graph" else getattr(self, f"{axis}_ptr")[[start, stop]].tolist()
+        for axis, pointer in self._axis_pointers():
+            begin, end = (start, stop) if pointer is None else pointer[[start, stop]].tolist()
             bounds[axis] = begin, end - begin
 
         def narrow(tensor: Tensor, name: str) -> Tensor:
@@ -168,8 +191,8 @@ class Packed:
 
     def _gather(self, ids: Int[Tensor, " chosen"]) -> Self:
         rows: dict[str, Tensor] = {}
-        for axis in {axis for axis, _ in self.axes.values()}:
-            rows[axis] = ids if axis == "graph" else ragged_rows(getattr(self, f"{axis}_ptr"), ids)
+        for axis, pointer in self._axis_pointers():
+            rows[axis] = ids if pointer is None else ragged_rows(pointer, ids)
 
         def gather(tensor: Tensor, name: str) -> Tensor:
             if name in self.pointers:
@@ -181,7 +204,7 @@ class Packed:
 
 
 def starts(counts: Int[Tensor, " graphs"]) -> Int[Tensor, " starts"]:
-    """Pointers from counts.
+    """Pointers to where each graph begins, from the number of entries per graph.
 
     >>> starts(torch.tensor([2, 0, 3])).tolist()
     [0, 2, 2, 5]
@@ -190,7 +213,7 @@ def starts(counts: Int[Tensor, " graphs"]) -> Int[Tensor, " starts"]:
 
 
 def counts_of(pointer: Int[Tensor, " starts"], ids: Int[Tensor, " chosen"]) -> Int[Tensor, " chosen"]:
-    """How many rows the chosen graphs have, without looking at the others.
+    """Number of entries of each selected graph, without reading the pointers of the others.
 
     >>> counts_of(torch.tensor([0, 2, 5]), torch.tensor([1])).tolist()
     [3]
@@ -199,7 +222,7 @@ def counts_of(pointer: Int[Tensor, " starts"], ids: Int[Tensor, " chosen"]) -> I
 
 
 def ragged_rows(pointer: Int[Tensor, " starts"], ids: Int[Tensor, " chosen"]) -> Int[Tensor, " rows"]:
-    """The rows of the chosen graphs, one after the other.
+    """Indices of the entries of the selected graphs, one graph after the other.
 
     >>> ragged_rows(torch.tensor([0, 2, 5]), torch.tensor([1, 0])).tolist()
     [2, 3, 4, 0, 1]
@@ -214,13 +237,11 @@ def _as_ids(index: Sequence[int] | Tensor, length: int, device: torch.device) ->
     ids = torch.as_tensor(index, device=device)
     if ids.dtype == torch.bool:
         if ids.shape != (length,):
-            raise IndexError(
-                f"a mask of shape {tuple(ids.shape)} cannot choose among {length} graphs: give one entry a graph"
-            )
+            raise IndexError(f"a mask must have one entry per graph, got shape {tuple(ids.shape)} for {length} graphs")
         return ids.nonzero().squeeze(1)
     ids = ids.reshape(-1).long()
     if ids.numel() and not (-length <= int(ids.min()) and int(ids.max()) < length):
-        raise IndexError(f"graph id outside 0…{length - 1}: there are {length} graphs")
+        raise IndexError(f"graph ids must be in 0…{length - 1}, got {int(ids.min())}…{int(ids.max())}")
     return ids % max(length, 1)
 
 
@@ -231,9 +252,9 @@ def _join(values: list[Value], dim: int, name: str) -> Value:
     if isinstance(first, Mapping):
         keys = [set(value) for value in values if isinstance(value, Mapping)]
         if any(key != keys[0] for key in keys):
-            raise ValueError(f"{name} have different names {sorted(map(sorted, keys))}: give all graphs the same ones")
+            raise ValueError(f"{name} must have the same names in all items, got {sorted(map(sorted, keys))}")
         return {key: torch.cat([value[key] for value in values if isinstance(value, Mapping)], dim) for key in first}
     tensors = [value for value in values if isinstance(value, Tensor)]
     if len(tensors) < len(values):
-        raise ValueError(f"{name} is set in some of the parts and not in others: set it in all or in none")
+        raise ValueError(f"{name} is None in some items: set it in all of them or in none")
     return torch.cat(tensors, dim)

@@ -1,4 +1,4 @@
-"""Figures: graphs drawn with their first eigenvector, node size for the real and colour for the imaginary part."""
+"""Figures of graphs with their first eigenvector: size shows the real part of each node, colour the imaginary part."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,18 +16,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FIGURE_ENDINGS = (".png", ".svg", ".pdf")
+FIGURE_EXTENSIONS = (".png", ".svg", ".pdf")
 
 LARGEST = 400
-"""Graphs of more nodes than this are no picture."""
+"""Most nodes of a graph that is drawn."""
 
 
 def draw_first_eigenvector(
     graph: Digraphs, pairs: Eigenpairs, axes: "Axes", positions: Mapping[int, Any] | None = None
 ) -> None:
-    """Draw one graph with its first eigenvector: node size = Re, colour = Im, as in the paper's figure 1."""
+    """Draw one graph with its first eigenvector, as in figure 1 of the paper.
+
+    Args:
+        graph: A single graph.
+        pairs: Its eigenpairs.
+        axes: The axes to draw on.
+        positions: Coordinates by node; `layout` computes them if omitted.
+    """
     if graph.num_nodes > LARGEST:
-        raise ValueError(f"a graph of {graph.num_nodes} nodes is no picture: plot graphs of at most {LARGEST} nodes")
+        raise ValueError(f"graphs of at most {LARGEST} nodes can be drawn, got {graph.num_nodes} nodes")
     first = pairs.vectors.flatten(1)[:, 0].to(torch.complex128)
     real, imaginary = first.real.numpy(), first.imag.numpy()
     drawn = nx.DiGraph(graph.to_networkx()[0])
@@ -45,7 +52,7 @@ def draw_first_eigenvector(
 
 
 def layout(graph: nx.DiGraph) -> dict[int, Any]:
-    """Layers from left to right for a DAG, springs otherwise; the same every time."""
+    """Coordinates by node: layers from left to right for a DAG, a spring layout otherwise; deterministic."""
     if graph.number_of_nodes() > 1 and nx.is_directed_acyclic_graph(graph):
         for layer, nodes in enumerate(nx.topological_generations(graph)):
             for node in nodes:
@@ -55,14 +62,14 @@ def layout(graph: nx.DiGraph) -> dict[int, Any]:
 
 
 def check_figure(path: Path) -> None:
-    """Refuse an ending that cannot be drawn, before any work is done."""
-    if path.suffix not in FIGURE_ENDINGS:
-        raise ValueError(f"{path} has no known ending for a figure: use one of {' '.join(FIGURE_ENDINGS)}")
+    """Raise an error for an unknown file extension or an unwritable path, before any work is done."""
+    if path.suffix not in FIGURE_EXTENSIONS:
+        raise ValueError(f"{path} has an unknown file extension: use one of {' '.join(FIGURE_EXTENSIONS)}")
     check_writable(path)
 
 
 def save_figure(figure: "Figure", path: str | Path) -> None:
-    """Write a figure in the format of the file's ending, in one step; the same figure is the same file every time."""
+    """Write a figure in the format of the file extension, atomically; equal figures give equal files."""
     import matplotlib
 
     path = Path(path)
@@ -72,7 +79,14 @@ def save_figure(figure: "Figure", path: str | Path) -> None:
 
 
 def plot_eigenvectors(graphs: Digraphs, pairs: Eigenpairs, path: str | Path, titles: list[str] | None = None) -> None:
-    """Draw up to sixteen graphs with their first eigenvectors in one figure."""
+    """Draw the first sixteen graphs with their first eigenvectors in one figure.
+
+    Args:
+        graphs: The graphs.
+        pairs: Their eigenpairs.
+        path: Output file: .png, .svg or .pdf.
+        titles: One title per graph.
+    """
     from matplotlib.figure import Figure
 
     count = min(len(graphs), 16)

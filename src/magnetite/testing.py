@@ -1,20 +1,28 @@
-"""The symmetries as test helpers, and a hypothesis strategy for odd directed graphs."""
+"""Test helpers: symmetries as assertions, and a hypothesis strategy that generates directed graphs."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from hypothesis import strategies as st
 from torch import Tensor
 
 from magnetite.encodings import Eigenpairs, NodeEncoding, PairEncoding
 from magnetite.graphs import Digraphs
 from magnetite.packed import Packed, ragged_rows
 
+if TYPE_CHECKING:  # hypothesis is a dependency of tests only
+    from hypothesis.strategies import DrawFn, SearchStrategy
+
 
 def permute(graphs: Digraphs, seed: int) -> tuple[Digraphs, Tensor]:
-    """Renumber the nodes of every graph at random: the permuted graphs, and each node's new number within its graph.
+    """Renumber the nodes of every graph at random.
+
+    Returns the permuted graphs, and the new number of each node within its graph.
+
+    Args:
+        graphs: The graphs.
+        seed: Seed of the permutations.
 
     >>> permuted, number = permute(Digraphs.from_edges([[0, 1], [1, 2]]), seed=0)
     >>> source, target = permuted.edges
@@ -26,16 +34,26 @@ def permute(graphs: Digraphs, seed: int) -> tuple[Digraphs, Tensor]:
     source, target = graphs.edge_index
     features = {name: _scatter(tensor, graphs, number) for name, tensor in graphs.node_features.items()}
     moved = torch.stack([number[source], number[target]]).to(graphs.edges)
-    return graphs.replace(edges=moved, node_features=features), number
+    names = graphs.names
+    if names is not None:
+        order = _scatter(torch.arange(graphs.num_nodes), graphs, number)
+        names = [names[node] for node in order.tolist()]
+    return graphs.replace(edges=moved, node_features=features, names=names), number
 
 
 def assert_permutation_equivariant(
     function: Callable[[Digraphs], Any], graphs: Digraphs, seed: int = 0, tolerance: float = 1e-5
 ) -> None:
-    """Check that renumbering the nodes renumbers the result: `f(PG) = P f(G)`.
+    """Check that renumbering the nodes permutes the result in the same way: `f(PG) = P f(G)`.
 
-    `function` returns an encoding, or a tensor with one row a node (or a graph, which then must not change).
-    Eigenvectors are compared where theory fixes them: their eigenvalue is simple, the graph alone decides their phase.
+    Eigenvectors are compared only where they are unique: the eigenvalue is simple and the graph determines the phase.
+
+    Args:
+        function: Function of graphs that returns an encoding, or a tensor with one row per node or one row per graph
+            (which must not change).
+        graphs: The graphs to test with.
+        seed: Seed of the permutations.
+        tolerance: Absolute and relative tolerance.
 
     >>> from magnetite.encodings import MagneticLaplacian
     >>> assert_permutation_equivariant(MagneticLaplacian(k=2), Digraphs.from_edges([[0, 1], [1, 2]]))
@@ -59,7 +77,13 @@ def assert_permutation_equivariant(
 def assert_phase_invariant(
     function: Callable[[Eigenpairs], Tensor], pairs: Eigenpairs, seed: int = 0, tolerance: float = 1e-5
 ) -> None:
-    """Check that turning every eigenvector by a phase of its own (real ones by a sign) changes nothing: `f(ΓS) = f(Γ)`.
+    """Check that the result does not depend on the phase of any eigenvector (the sign if it is real): `f(ΓS) = f(Γ)`.
+
+    Args:
+        function: Function of eigenpairs.
+        pairs: The eigenpairs to test with.
+        seed: Seed of the phases.
+        tolerance: Absolute and relative tolerance.
 
     >>> from magnetite.encodings import MagneticLaplacian
     >>> pairs = MagneticLaplacian(k=2)(Digraphs.from_edges([[0, 1], [1, 2]]))
@@ -74,34 +98,45 @@ def assert_phase_invariant(
     _close(function(pairs), function(Eigenpairs.from_tensors(parts)), tolerance, "results")
 
 
-@st.composite
 def digraphs(
-    draw: st.DrawFn, min_graphs: int = 1, max_graphs: int = 4, max_nodes: int = 12, weighted: bool | None = None
-) -> Digraphs:
-    """Hypothesis strategy: a few directed graphs, odd ones included.
+    min_graphs: int = 1, max_graphs: int = 4, max_nodes: int = 12, weighted: bool | None = None
+) -> "SearchStrategy[Digraphs]":
+    """Hypothesis strategy that generates a few directed graphs, including unusual ones.
 
-    Isolated nodes, self-loops, antiparallel pairs, repeated edges, several components and single nodes all occur;
-    `weighted=None` draws both kinds.
+    Isolated nodes, self-loops, antiparallel edges, repeated edges, several components and single nodes all occur.
 
+    Args:
+        min_graphs: Smallest number of graphs.
+        max_graphs: Largest number of graphs.
+        max_nodes: Largest number of nodes per graph.
+        weighted: Whether the graphs have weights; None generates both.
+
+    >>> from hypothesis import strategies as st
     >>> isinstance(digraphs(max_nodes=3), st.SearchStrategy)
     True
     """
-    edges, sizes = [], []
-    for _ in range(draw(st.integers(min_graphs, max_graphs))):
-        size = draw(st.integers(1, max_nodes))
-        node = st.integers(0, size - 1)
-        pairs = draw(st.lists(st.tuples(node, node), max_size=3 * size))
-        edges.append(np.array(pairs, dtype=np.int64).reshape(-1, 2).T)
-        sizes.append(size)
-    weights = None
-    if draw(st.booleans()) if weighted is None else weighted:
-        number = st.floats(0.125, 8, width=32)
-        weights = [np.array(draw(st.lists(number, min_size=e.shape[1], max_size=e.shape[1]))) for e in edges]
-    return Digraphs.from_edges(edges, num_nodes=sizes, edge_weight=weights)
+    from hypothesis import strategies as st
+
+    @st.composite
+    def generate(draw: "DrawFn") -> Digraphs:
+        edges, sizes = [], []
+        for _ in range(draw(st.integers(min_graphs, max_graphs))):
+            size = draw(st.integers(1, max_nodes))
+            node = st.integers(0, size - 1)
+            pairs = draw(st.lists(st.tuples(node, node), max_size=3 * size))
+            edges.append(np.array(pairs, dtype=np.int64).reshape(-1, 2).T)
+            sizes.append(size)
+        weights = None
+        if draw(st.booleans()) if weighted is None else weighted:
+            number = st.floats(0.125, 8, width=32)
+            weights = [np.array(draw(st.lists(number, min_size=e.shape[1], max_size=e.shape[1]))) for e in edges]
+        return Digraphs.from_edges(edges, num_nodes=sizes, edge_weight=weights)
+
+    return generate()
 
 
 def _scatter(rows: Tensor, graphs: Packed, number: Tensor) -> Tensor:
-    """Move each node's row to its new place."""
+    """Move the row of each node to its new position."""
     moved = torch.empty_like(rows)
     moved[number + graphs.node_ptr[:-1][graphs.node_graph]] = rows
     return moved

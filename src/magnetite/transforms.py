@@ -1,4 +1,4 @@
-"""Adapters for PyTorch Geometric, the only importer of it: transforms that add encodings to `Data`, and conversions."""
+"""Transforms for PyTorch Geometric that add encodings to `Data`."""
 
 from dataclasses import fields
 from typing import Any
@@ -11,40 +11,16 @@ from torch_geometric.transforms import BaseTransform
 
 from magnetite.encodings import SVD, MagneticLaplacian, RandomWalk
 from magnetite.graphs import Digraphs
+from magnetite.io.interop import check_pyg_name
 from magnetite.linalg.potential import Potential, Relative
 
 
-def to_pyg(graphs: Digraphs) -> list[Data]:
-    """One `Data` each, with `edge_weight` where there are weights, and all features under their names.
-
-    >>> to_pyg(Digraphs.from_edges([[0, 1], [1, 2]]))
-    [Data(edge_index=[2, 2], num_nodes=3)]
-    """
-    return [_data(graph) for graph in graphs]
-
-
-def _data(graph: Digraphs) -> Data:
-    data = Data(edge_index=graph.edges.long(), num_nodes=graph.num_nodes)
-    if graph.weights is not None:
-        data.edge_weight = graph.weights
-    for features in (graph.node_features, graph.edge_features, graph.graph_features):
-        for name, tensor in features.items():
-            if "index" in name or "batch" in name:
-                raise ValueError(
-                    f"PyG shifts attributes with 'index' or 'batch' in their name: rename feature {name!r}"
-                )
-            data[name] = tensor
-    return data
-
-
 class _AddEncoding(BaseTransform):
-    """A transform around one encoding; its `repr` names every parameter, as PyG's cache of `pre_transform` needs."""
+    """A transform that applies one encoding; its `repr` lists every parameter, which PyG needs to cache results."""
 
     def __init__(self, encoding: Any, attr_name: str | None):
-        if attr_name is not None and ("index" in attr_name or "batch" in attr_name):
-            raise ValueError(
-                f"PyG shifts attributes with 'index' or 'batch' in their name: rename attr_name={attr_name!r}"
-            )
+        if attr_name is not None:
+            check_pyg_name(attr_name)
         self.encoding = encoding
         self.attr_name = attr_name
 
@@ -54,7 +30,7 @@ class _AddEncoding(BaseTransform):
         return f"{type(self).__name__}({shown})"
 
     def _add(self, data: Data, features: Tensor) -> None:
-        """Set the node attribute, or append to `x` where `attr_name` is None."""
+        """Set the node attribute, or append to `x` if `attr_name` is None."""
         if self.attr_name is not None:
             data[self.attr_name] = features
         elif data.x is None:
@@ -68,9 +44,15 @@ class _AddEncoding(BaseTransform):
 class AddMagneticLaplacianPE(_AddEncoding):
     """Add the real and imaginary parts of the k lowest eigenvectors of the magnetic Laplacian, `[n, 2k]`.
 
-    Beside `attr_name` stand `{attr_name}_values` and `{attr_name}_mask`, `[1, k]`, so that they stack to `[b, k]` in a
-    batch. With `attr_name=None` the vectors are appended to `x` and nothing else is set. Several potentials lie side
-    by side, `[n, 2Qk]`.
+    Also sets `{attr_name}_values` and `{attr_name}_mask` of shape `[1, k]`, which a batch stacks to `[b, k]`. The
+    columns of several potentials are concatenated, `[n, 2Qk]`.
+
+    Args:
+        k: Number of eigenvectors.
+        q: Potential: a float in `[0, 0.5]`, a `Relative`, or a tuple of several.
+        normalised: Whether to normalise the Laplacian by the degrees.
+        convention: Definition of the Laplacian, see `magnetite.linalg.laplacian.CONVENTIONS`.
+        attr_name: The attribute to set; None appends the vectors to `x` and sets nothing else.
 
     >>> AddMagneticLaplacianPE(k=2)(Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=3)).magnetic_pe.shape
     torch.Size([3, 4])
@@ -89,7 +71,7 @@ class AddMagneticLaplacianPE(_AddEncoding):
         super().__init__(MagneticLaplacian(k, q, normalised, convention), attr_name)
 
     def forward(self, data: Data) -> Data:
-        """Encode one graph."""
+        """Add the encoding to one graph."""
         pairs = self.encoding(Digraphs.from_pyg(data))
         self._add(data, torch.view_as_real(pairs.vectors).movedim(-1, 1).flatten(1))
         if self.attr_name is not None:
@@ -100,10 +82,17 @@ class AddMagneticLaplacianPE(_AddEncoding):
 
 @functional_transform("add_directed_walk_pe")
 class AddDirectedWalkPE(_AddEncoding):
-    """Add what the directional walks say of each node: `Σ_u p(u→v)` and `Σ_u p(u→v)²` of every feature.
+    """Add sums over the start nodes of directional walks: `Σ_u p(u→v)` and `Σ_u p(u→v)²` of every feature.
 
-    That makes `[n, 4(steps+1)]`. `pairs=True` also keeps the features of all pairs as `{attr_name}_pairs`,
-    `[n², 2(steps+1)]`, row `u·n + v` for start `u` and landing `v`; batches lay them end to end.
+    The shape is `[n, 4(steps+1)]`.
+
+    Args:
+        steps: Number of steps.
+        restart: Restart probability of PageRank; None leaves PageRank out.
+        reverse: Whether to include walks against the edges.
+        pairs: Whether to also set `{attr_name}_pairs`, the features of all node pairs, `[n², 2(steps+1)]`, with row
+            `u·n + v` for start `u` and landing node `v`; a batch concatenates them.
+        attr_name: The attribute to set; None appends the features to `x`.
 
     >>> AddDirectedWalkPE(steps=1)(Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=3)).walk_pe.shape
     torch.Size([3, 8])
@@ -120,7 +109,7 @@ class AddDirectedWalkPE(_AddEncoding):
         attr_name: str | None = "walk_pe",
     ):
         if pairs and attr_name is None:
-            raise ValueError("pairs=True needs an attr_name to store the pairs under: give one")
+            raise ValueError("pairs=True needs an attr_name, got None")
         super().__init__(RandomWalk(steps, restart, reverse), attr_name)
         self.pairs = pairs
 
@@ -128,7 +117,7 @@ class AddDirectedWalkPE(_AddEncoding):
         return f"{super().__repr__()[:-1]}, pairs={self.pairs!r})"
 
     def forward(self, data: Data) -> Data:
-        """Encode one graph."""
+        """Add the encoding to one graph."""
         walks = self.encoding(Digraphs.from_pyg(data))
         start_landing = walks[0]
         self._add(data, torch.cat([start_landing.sum(0), start_landing.square().sum(0)], dim=1))
@@ -141,6 +130,10 @@ class AddDirectedWalkPE(_AddEncoding):
 class AddSVDPE(_AddEncoding):
     """Add the scaled singular vectors `[U√S ‖ V√S]` of the adjacency matrix, `[n, 2 rank]`.
 
+    Args:
+        rank: Number of singular values.
+        attr_name: The attribute to set; None appends the vectors to `x`.
+
     >>> AddSVDPE(rank=4)(Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=3)).svd_pe.shape
     torch.Size([3, 8])
     """
@@ -151,6 +144,6 @@ class AddSVDPE(_AddEncoding):
         super().__init__(SVD(rank), attr_name)
 
     def forward(self, data: Data) -> Data:
-        """Encode one graph."""
+        """Add the encoding to one graph."""
         self._add(data, self.encoding(Digraphs.from_pyg(data)).values)
         return data

@@ -1,14 +1,12 @@
 import ast
 
-import pytest
-
-from magnetite import code
-from magnetite.code.dependencies import blocks, members
-from tests.code.reading import PARAMETERS, edges, function, graph
+from magnetite.code.dependencies import blocks
+from magnetite.sorting.topological_sorts import members
+from tests.code.reading import PARAMETERS, function
 
 
 def order(body: str, number: int = 0) -> set[str]:
-    """`ij` for every pair of statements of a list of which the first must stay before the second."""
+    """`ij` for every pair of statements of a list where the first must stay before the second."""
     block = blocks(ast.parse(function(body)).body[0])[number]
     return {f"{first}{second}" for second, before in enumerate(block.before) for first in members(before)}
 
@@ -20,7 +18,7 @@ def test_flow_anti_and_output_dependencies():
     assert order("x = a\ny = b") == set()
 
 
-def test_what_lies_between_needs_no_pair():
+def test_only_direct_constraints_are_recorded():
     assert order("x = 1\nx = 2\nx = 3") == {"01", "12"}
 
 
@@ -48,7 +46,7 @@ def test_declarations_come_first():
     assert order("x = 1\nglobal g\ng = 2") == {"01", "12"}
 
 
-def test_every_list_is_there_outermost_first():
+def test_all_lists_outermost_first():
     body = "if a:\n    pass\nelse:\n    pass\ntry:\n    pass\nexcept E:\n    pass\nelse:\n    pass\nfinally:\n    pass"
     found = [(type(block.owner).__name__, block.field) for block in blocks(ast.parse(function(body)).body[0])]
     assert found == [
@@ -58,58 +56,6 @@ def test_every_list_is_there_outermost_first():
     ]
 
 
-def test_a_docstring_is_no_statement():
+def test_docstrings_are_excluded():
     [block] = blocks(ast.parse(f"def f({PARAMETERS}):\n    'text'\n    x = 1").body[0])
     assert len(block.statements) == 1
-
-
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        ("x = a\ny = b", ["_mask_@1 > Assign@2", "_mask_@1 > Assign@3"]),
-        ("x = a\ny = x", ["Assign@2 > Assign@3", "_mask_@1 > Assign@2"]),
-        ("if a:\n    x = 1\ny = x", ["Assign@3 > Assign@4", "If@2 > Assign@3", "If@2 > Assign@4", "_mask_@1 > If@2"]),
-        ("for x in xs:\n    y = x", ["Assign@3 > For@2", "For@2 > Assign@3", "_mask_@1 > For@2"]),
-        (
-            "while a:\n    break\nreturn",
-            ["Break@3 > Return@4", "While@2 > Break@3", "While@2 > Return@4", "_mask_@1 > While@2"],
-        ),
-        ("while a:\n    continue", ["Continue@3 > While@2", "While@2 > Continue@3", "_mask_@1 > While@2"]),
-        ("while True:\n    pass\nreturn", ["Pass@3 > While@2", "While@2 > Pass@3", "_mask_@1 > While@2"]),
-        ("with a:\n    x = 1\nreturn x", ["Assign@3 > Return@4", "With@2 > Assign@3", "_mask_@1 > With@2"]),
-        (
-            "try:\n    x = 1\nexcept A:\n    pass\nexcept B:\n    pass\nreturn",
-            [
-                *("Assign@3 > ExceptHandler@4", "Assign@3 > Return@8", "ExceptHandler@4 > ExceptHandler@6"),
-                *("ExceptHandler@4 > Pass@5", "ExceptHandler@6 > Pass@7", "Pass@5 > Return@8", "Pass@7 > Return@8"),
-                *("Try@2 > Assign@3", "Try@2 > ExceptHandler@4", "_mask_@1 > Try@2"),
-            ],
-        ),
-        (
-            "try:\n    return a\nfinally:\n    x = 1",
-            ["Return@3 > Assign@5", "Try@2 > Assign@5", "Try@2 > Return@3", "_mask_@1 > Try@2"],
-        ),
-        (
-            "match a:\n    case 1:\n        x = 1\n    case _:\n        x = 2\nreturn x",
-            [
-                *("Assign@4 > Return@7", "Assign@6 > Return@7", "Match@2 > match_case@2", "_mask_@1 > Match@2"),
-                *("match_case@2 > Assign@4", "match_case@2 > Assign@6", "match_case@2 > match_case@2"),
-            ],
-        ),
-        ("def g():\n    x = 1", ["_mask_@1 > g@2", "g@2 > Assign@3"]),
-    ],
-)
-def test_edges_of_the_control_flow(body, expected):
-    assert edges(graph(body), "CFG_NEXT") == sorted(expected)
-
-
-def test_break_and_return_go_on_after_finally():
-    source = "def f(a):\n  while a:\n    try:\n      break\n    finally:\n      x = 1\n  return"
-    assert {"Break@4 > Assign@6", "Assign@6 > Return@7", "While@2 > Return@7"} <= set(
-        edges(code.build(source), "CFG_NEXT")
-    )
-
-
-def test_a_write_after_the_read_in_a_loop_is_no_dependence():
-    found = edges(graph("while a:\n    x = y\n    y = b"), "CFG_NEXT")
-    assert "Assign@3 > Assign@4" not in found and "Assign@4 > Assign@3" not in found

@@ -5,10 +5,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from magnetite.code import graphviz
 from magnetite.code.drawing import COLOURS, shown, to_svg
-from magnetite.code.graph import CodeGraph, Edge
-from magnetite.code.vocabulary import EDGE_TYPES
+from magnetite.code.graph import EDGE_TYPES, CodeGraph, Edge
+from magnetite.code.layout import graphviz
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -39,7 +38,7 @@ def test_a_picture_has_every_box_edge_and_legend_entry():
     assert "CALLS" not in words
 
 
-def test_every_edge_type_has_a_colour_and_those_turned_round_are_not_drawn():
+def test_every_edge_type_has_a_colour_and_inverse_edges_are_not_drawn():
     assert set(COLOURS) == {kind for kind in EDGE_TYPES if not kind.endswith("_INVERSE")}
     edges = (Edge(0, 1, "NEXT_TOKEN"), Edge(1, 0, "NEXT_TOKEN_INVERSE"))
     assert to_svg(small(edges=edges), layout="layers").count("marker-end") == 1
@@ -52,14 +51,14 @@ def test_any_text_gives_a_readable_file(attribute):
     assert len(shown(attribute)) <= 28
 
 
-def test_loops_and_parallel_edges_are_drawn_apart():
+def test_self_loops_and_parallel_edges_are_distinct():
     edges = (Edge(1, 1, "LAST_WRITE"), Edge(0, 1, "FIELD"), Edge(0, 1, "LAST_WRITE"), Edge(1, 0, "CFG_NEXT"))
     root = ElementTree.fromstring(to_svg(small(edges=edges), layout="layers"))
-    ways = [path.get("d") for path in root.iter(f"{SVG}path") if path.get("marker-end")]
-    assert len(set(ways)) == 4
+    curves = [path.get("d") for path in root.iter(f"{SVG}path") if path.get("marker-end")]
+    assert len(set(curves)) == 4
 
 
-def test_two_graphs_stand_side_by_side():
+def test_two_graphs_are_drawn_side_by_side():
     both = to_svg([small(), small(kind="ast")], layout="layers")
     assert {"dataflow: f", "ast: f"} <= set(texts(both))
     _legend, *panels = [group.get("transform") for group in ElementTree.fromstring(both).findall(f"{SVG}g")]
@@ -69,7 +68,7 @@ def test_two_graphs_stand_side_by_side():
 
 
 def test_unknown_layouts_are_refused():
-    with pytest.raises(ValueError, match="'spiral': choose one of auto, layers"):
+    with pytest.raises(ValueError, match="layout must be one of auto, layers, got 'spiral'"):
         to_svg(small(), layout="spiral")
 
 
@@ -93,7 +92,7 @@ def pretend_graphviz(folder, monkeypatch, program: str) -> None:
 
 def test_graphviz_places_the_nodes_where_it_is_installed(tmp_path, monkeypatch):
     pretend_graphviz(tmp_path, monkeypatch, f"print({PLAIN!r})")
-    placed = graphviz.placed([(0, 1), (1, 2), (2, 1)], [(72.0, 36.0)] * 3)
+    placed = graphviz([(0, 1), (1, 2), (2, 1)], [(72.0, 36.0)] * 3)
     assert placed is not None
     assert placed.nodes == ((108.0, 36.0), (108.0, 144.0), (108.0, 252.0))
     assert placed.edges[0] == ((108.0, 54.0), (108.0, 126.0))
@@ -102,6 +101,6 @@ def test_graphviz_places_the_nodes_where_it_is_installed(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("program", ["sys.exit(1)", "print('graph 1 3 4')", "print('nonsense')"])
-def test_where_graphviz_fails_we_place_them_ourselves(tmp_path, monkeypatch, program):
+def test_the_built_in_layout_is_used_where_graphviz_fails(tmp_path, monkeypatch, program):
     pretend_graphviz(tmp_path, monkeypatch, program)
     assert to_svg(small()) == to_svg(small(), layout="layers")

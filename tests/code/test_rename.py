@@ -88,14 +88,14 @@ def test_renamed_by_hand(case):
 
 
 REFUSED = {
-    "no variable": ("def f(a):\n    return b", {"b": "x"}, "'b' is no variable of the function: choose from a"),
-    "a global": ("def f():\n    global g\n    g = 1", {"g": "x"}, "no variable .* choose from none"),
-    "the function": ("def f():\n    return f", {"f": "x"}, "no variable"),
-    "a dotted module": ("def f():\n    import os.path\n    return os", {"os": "x"}, "no variable"),
-    "a member of a class": ("def f():\n    class C:\n        a = 1", {"a": "x"}, "no variable"),
-    "in use": ("def f(a, b):\n    return a + b", {"a": "b"}, "'b' has a meaning"),
-    "a global in use": ("def f(a):\n    return len(a)", {"a": "len"}, "'len' has a meaning"),
-    "one name for two": ("def f(a, b):\n    return a + b", {"a": "x", "b": "x"}, "one name"),
+    "no variable": ("def f(a):\n    return b", {"b": "x"}, "'b' is not a variable of the function: choose from a"),
+    "a global": ("def f():\n    global g\n    g = 1", {"g": "x"}, "not a variable .* choose from none"),
+    "the function": ("def f():\n    return f", {"f": "x"}, "not a variable"),
+    "a dotted module": ("def f():\n    import os.path\n    return os", {"os": "x"}, "not a variable"),
+    "a member of a class": ("def f():\n    class C:\n        a = 1", {"a": "x"}, "not a variable"),
+    "in use": ("def f(a, b):\n    return a + b", {"a": "b"}, "'b' is already in use"),
+    "a global in use": ("def f(a):\n    return len(a)", {"a": "len"}, "'len' is already in use"),
+    "one name for two": ("def f(a, b):\n    return a + b", {"a": "x", "b": "x"}, "must be distinct"),
     "keyword": ("def f(a):\n    return a", {"a": "class"}, "'class' cannot be"),
     "nonsense": ("def f(a):\n    return a", {"a": "1x"}, "'1x' cannot be"),
     "wildcard": ("def f(a):\n    return a", {"a": "_"}, "'_' cannot be"),

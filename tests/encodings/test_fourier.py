@@ -34,5 +34,5 @@ def test_incomplete_eigenpairs_are_refused(odd):
 
 
 def test_wrong_signals_are_refused(pairs):
-    with pytest.raises(ValueError, match="one row a node"):
+    with pytest.raises(ValueError, match="one row per node"):
         mt.fourier(pairs, torch.zeros(3, 1))

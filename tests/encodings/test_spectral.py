@@ -7,7 +7,7 @@ from jaxtyping import TypeCheckError
 
 import magnetite as mt
 from magnetite.encodings import solve
-from magnetite.encodings.chunks import check_graphs
+from magnetite.encodings.checks import check_graphs
 from magnetite.linalg import eigen
 from magnetite.linalg.laplacian import laplacian, magnetic_laplacian
 from magnetite.testing import assert_permutation_equivariant, digraphs
@@ -131,12 +131,12 @@ def test_projectors_are_the_same_in_every_basis():
 
 
 def test_large_graphs_beside_small_ones(monkeypatch, dense_only):
-    from magnetite.encodings import chunks
+    from magnetite.encodings import dense
 
     graphs = odd_digraphs(seed=5, count=30, high=12)
     expected = mt.MagneticLaplacian(k=3)(graphs)
-    monkeypatch.setattr(chunks, "ONE_THREAD_BELOW", 6)
-    monkeypatch.setitem(chunks.CHUNK_BYTES, "cpu", 1)
+    monkeypatch.setattr(dense, "ONE_THREAD_BELOW", 6)
+    monkeypatch.setitem(dense.BATCH_BYTES, "cpu", 1)
     result = mt.MagneticLaplacian(k=3)(graphs)
     torch.testing.assert_close(result.values, expected.values)
     assert torch.equal(result.mask, expected.mask)
@@ -168,7 +168,7 @@ def test_single_precision_is_for_gpus(odd):
 
 @pytest.mark.parametrize("encoding", [mt.MagneticLaplacian, mt.Laplacian])
 def test_bad_parameters(encoding):
-    with pytest.raises(ValueError, match="k=0"):
+    with pytest.raises(ValueError, match="k must be a positive integer, got 0"):
         encoding(k=0)
     with pytest.raises(ValueError, match="dtype"):
         encoding(k=1, dtype=torch.float16)

@@ -131,7 +131,7 @@ def test_loops_are_right_with_and_without_the_promise_of_no_alias(monkeypatch, m
     with monkeypatch.context() as patched:
         if missing:
             patched.delattr(compiler.Flags, "noalias")
-        options = _compat.no_alias_options()
+        options = _compat.no_alias()
     assert bool(options) != missing
 
     @njit(**options)
@@ -142,3 +142,28 @@ def test_loops_are_right_with_and_without_the_promise_of_no_alias(monkeypatch, m
     result = np.empty(5)
     add(np.arange(5.0), np.ones(5), result)
     assert result.tolist() == [1, 2, 3, 4, 5]
+
+
+OTHER_PLATFORM = """
+import os, sys
+for name in ("sched_getaffinity", "sched_setaffinity", "getuid", "geteuid", "getpgid"):
+    delattr(os, name)
+sys.modules.update(fcntl=None, resource=None, pwd=None)
+import torch, magnetite as mt, magnetite.training
+from magnetite.kernels._compat import user_id
+graphs = mt.Digraphs.from_edges([[0, 1, 2], [1, 2, 0]])
+assert mt.MagneticLaplacian(k=2)(graphs).values.shape == (1, 2)
+model = mt.nn.DigraphTransformer(width=8, layers=1, position=mt.nn.MagLapNet(k=2, width=8), head=mt.nn.GraphHead(1))
+optimizer = torch.optim.AdamW(model.parameters())
+model(graphs).sum().backward()
+optimizer.step()
+print(user_id())
+"""
+
+
+def test_the_package_encodes_and_trains_without_posix():
+    environment = {**os.environ, "LOGNAME": "someone", "TORCHINDUCTOR_CACHE_DIR": "unused"}
+    command = [sys.executable, "-c", OTHER_PLATFORM]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "someone"

@@ -5,9 +5,8 @@ import torch
 import magnetite as mt
 from magnetite.linalg.eigen import TOLERANCE, lowest_eigenpairs, verify
 from magnetite.linalg.eigen_cpu import lowest_of_graphs
-from magnetite.linalg.laplacian import CONVENTIONS
-from magnetite.linalg.normalise import normalise
-from magnetite.linalg.operators import Operator
+from magnetite.linalg.laplacian import Operator
+from magnetite.linalg.phase import CONVENTIONS, normalise
 from tests.conftest import odd_digraphs
 
 OPERATORS = [

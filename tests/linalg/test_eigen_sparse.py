@@ -5,8 +5,8 @@ import magnetite as mt
 from magnetite.linalg import large
 from magnetite.linalg.eigen import SolverFailure, lowest_eigenpairs
 from magnetite.linalg.eigen_sparse import lowest_sparse
+from magnetite.linalg.laplacian import Operator
 from magnetite.linalg.large import lowest_of_large
-from magnetite.linalg.operators import Operator
 from magnetite.linalg.pairs import pair_edges
 from magnetite.linalg.sparse import gauged_laplacian, sparse_laplacian
 

@@ -3,17 +3,16 @@ from itertools import product
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 import magnetite as mt
-from magnetite.sorting import SortingNetwork, SortingNetworks, batcher, bitonic, optimal
-
-SIZES = {2: 1, 3: 3, 4: 5, 5: 9, 6: 12, 7: 16, 8: 19, 9: 25, 10: 29}
+from magnetite.sorting import SortingNetwork, SortingNetworks, batcher, generate, optimal
 
 
 def sorts_by_force(network: SortingNetwork) -> bool:
-    """All 0-1 inputs as rows of an array, comparator by comparator: nothing shared with the kernels."""
+    """All 0-1 inputs as rows of an array, comparator by comparator, independently of the kernels."""
     rows = np.array(list(product((0, 1), repeat=network.length)), dtype=np.int8)
     for low, high in network.comparators:
         pair = rows[:, [low, high]]
@@ -22,11 +21,11 @@ def sorts_by_force(network: SortingNetwork) -> bool:
 
 
 def random_networks(count: int, seed: int, longest: int = 12) -> list[SortingNetwork]:
-    """Complete networks, networks that lack one comparator, beginnings, and comparators of either direction."""
+    """Complete networks, networks without one comparator, prefixes, reversed ones, comparators of either direction."""
     rng = np.random.default_rng(seed)
-    drawn = mt.sorting.generate(count, lengths=range(2, longest + 1), seed=seed)
+    complete = mt.sorting.generate(count, lengths=range(2, longest + 1), seed=seed)
     result = []
-    for network in drawn:
+    for network in complete:
         pairs, kind = list(network.comparators), rng.integers(5)
         if kind == 1:
             del pairs[rng.integers(len(pairs))]
@@ -56,32 +55,6 @@ def test_checker_agrees_with_brute_force():
 def test_checker_agrees_with_brute_force_on_ten_thousand():
     checked = agree(10_000)
     assert 0.1 < np.mean(checked) < 0.9
-
-
-@pytest.mark.parametrize("length", SIZES)
-def test_known_optimal_networks(length):
-    network = optimal(length)
-    assert len(network) == SIZES[length]
-    assert network.is_correct() and sorts_by_force(network)
-    for position in range(len(network)):  # and no comparator can be spared
-        pairs = list(network.comparators)
-        del pairs[position]
-        assert not SortingNetwork(length, pairs).is_correct()
-
-
-@pytest.mark.parametrize("length", [*range(1, 18), 20])
-def test_batcher_and_bitonic_sort_at_every_length(length):
-    for family in (batcher, bitonic):
-        network = family(length)
-        assert network.is_correct()
-        assert all(low < high for low, high in network.comparators)
-        if length > 1:
-            assert not network.without_last().is_correct()
-
-
-def test_sizes_of_batchers_families():
-    assert [len(batcher(length)) for length in (2, 4, 8, 16, 32)] == [1, 5, 19, 63, 191]
-    assert [len(bitonic(length)) for length in (2, 4, 8, 16, 32)] == [1, 6, 24, 80, 240]
 
 
 def test_the_papers_example():
@@ -131,16 +104,16 @@ def test_files(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"length": 3, "comparators": [[0, 3]]}, "needs two different wires of 0…2"),
-        ({"length": 3, "comparators": [[1, 1]]}, "needs two different wires"),
-        ({"length": 3, "comparators": [[1]]}, "no comparator"),
-        ({"length": 3, "comparators": [7]}, "no comparator"),
-        ({"length": 0, "comparators": []}, "has no wires"),
-        ({"wires": 3}, "is no network"),
-        ({"length": "3", "comparators": []}, "is no network"),
+        ({"length": 3, "comparators": [[0, 3]]}, "two different wires from 0 to 2, got "),
+        ({"length": 3, "comparators": [[1, 1]]}, "two different wires"),
+        ({"length": 3, "comparators": [[1]]}, "must be two wires"),
+        ({"length": 3, "comparators": [7]}, "must be two wires"),
+        ({"length": 0, "comparators": []}, "length must be a positive integer, got 0"),
+        ({"wires": 3}, "expected a network"),
+        ({"length": "3", "comparators": []}, "expected a network"),
     ],
 )
-def test_bad_networks_are_named(content, message):
+def test_bad_networks_are_refused(content, message):
     with pytest.raises(ValueError, match=message):
         SortingNetwork.from_dict(content)
 
@@ -153,3 +126,58 @@ def test_layers_hold_every_comparator_once_and_in_order():
         wires = [wire for pair in layer for wire in pair]
         assert len(wires) == len(set(wires))
     assert SortingNetwork(11, flat).to_digraphs().num_edges == network.to_digraphs().num_edges
+
+
+def plain_graph(network: SortingNetwork) -> list[tuple[int, int]]:
+    """Edges from each comparator to the next one on the wire, as the paper defines them."""
+    edges, last = [], {}
+    for node, pair in enumerate(network.comparators):
+        edges += [(last[wire], node) for wire in pair if wire in last]
+        last.update(dict.fromkeys(pair, node))
+    return edges
+
+
+def test_graphs(networks):
+    few = networks.select(slice(0, 50))
+    graphs = few.to_digraphs()
+    graphs = graphs.replace(edges=graphs.edges)  # validated
+    for network, graph in zip(few, graphs, strict=True):
+        assert graph.edges.T.tolist() == [list(edge) for edge in plain_graph(network)]
+        assert graph.node_features["wires"].tolist() == [list(pair) for pair in network.comparators]
+        assert graph.graph_features["length"].tolist() == [network.length]
+        alone = network.to_digraphs()
+        assert torch.equal(alone.edges, graph.edges) and alone.graph_features["label"].tolist() == [1]
+
+
+def test_degrees_are_two_but_at_the_ends(networks):
+    graphs = networks.to_digraphs()
+    source, target = graphs.edge_index
+    for nodes in (source, target):
+        degree = torch.bincount(nodes, minlength=graphs.num_nodes)
+        assert int(degree.max()) == 2
+        missing = torch.zeros(len(graphs), dtype=torch.long).index_add_(0, graphs.node_graph, 2 - degree)
+        assert torch.equal(missing, networks.lengths)  # each wire has one first and one last comparator
+
+
+def test_reversed_networks_have_the_reversed_graph(networks):
+    few = networks.select(slice(0, 30))
+    assert [net.comparators for net in few.reverse()] == [net.reverse().comparators for net in few]
+    for graph, turned in zip(few.to_digraphs(), few.reverse().to_digraphs(), strict=True):
+        last = graph.num_nodes - 1
+        flipped = {(last - v, last - u) for u, v in graph.edges.T.tolist()}
+        assert flipped == {tuple(edge) for edge in turned.edges.T.tolist()}
+
+
+def test_collections_are_indexed_saved_and_joined(networks, tmp_path):
+    assert networks[-1] == networks[2999]
+    assert [net.length for net in networks.select([5, 2])] == [networks[5].length, networks[2].length]
+    networks.save(tmp_path / "nets.safetensors")
+    again = SortingNetworks.load(tmp_path / "nets.safetensors")
+    assert torch.equal(again.wires, networks.wires) and bool(again.is_correct().all())
+    assert len(SortingNetworks.concat([networks, again])) == 6000
+    assert len(generate(0, [7], seed=0)) == 0
+
+
+def test_empty_networks_have_no_graph():
+    with pytest.raises(ValueError, match="network 1 has no comparators"):
+        SortingNetworks.from_networks([SortingNetwork(2, [(0, 1)]), SortingNetwork(2, [])]).to_digraphs()

@@ -1,4 +1,4 @@
-"""`magnetite graph`: the graph of a function from the command line."""
+"""`magnetite graph`: the graph of a Python function."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,40 +6,61 @@ from typing import Annotated, get_args
 
 import typer
 
-from magnetite.code.drawing import LAYOUTS, to_svg
-from magnetite.code.export import to_graphml, to_json
-from magnetite.code.functions import Kind, Mask, find, functions, graph_of, parse, read_source
+from magnetite.code.drawing import to_svg
 from magnetite.code.graph import CodeGraph
+from magnetite.code.layout import LAYOUTS
+from magnetite.code.source import Kind, Mask, find, functions, graph_of, parse, read_source
 from magnetite.io.storage import check_writable, replacing
 
-WRITERS: dict[str, Callable[[CodeGraph], str]] = {".svg": to_svg, ".json": to_json, ".graphml": to_graphml}
-"""File endings and what makes their text."""
+WRITERS: dict[str, Callable[[CodeGraph], str]] = {
+    ".svg": to_svg,
+    ".json": CodeGraph.to_json,
+    ".graphml": CodeGraph.to_graphml,
+}
+"""Functions that return the content of a file, by its extension."""
 KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
 MASKS: dict[str, Mask] = {"strict": "strict", "paper": "paper", "none": None}
 
 
 def graph(
     function: Annotated[
-        str, typer.Argument(help="file.py::function or file.py::Class.method; a file with one function.")
+        str,
+        typer.Argument(
+            help="file.py::function or file.py::Class.method; file.py alone if it contains one function.",
+            show_default=False,
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="Where to write: .svg, .json or .graphml.")],
-    kind: Annotated[str, typer.Option(help="dataflow, or ast as OGB Code2 has it.")] = "dataflow",
+    out: Annotated[Path, typer.Option(help=f"Output file: {' '.join(WRITERS)}.")],
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="dataflow, or ast for the syntax tree in the form of OGB Code2.", autocompletion=lambda: list(KINDS)
+        ),
+    ] = "dataflow",
     mask: Annotated[
-        str, typer.Option(help="Hide the function's name: strict (wherever it shows), paper or none.")
+        str,
+        typer.Option(
+            help="Hide the name of the function: strict (everywhere), paper (as in the paper's data) or none.",
+            autocompletion=lambda: list(MASKS),
+        ),
     ] = "strict",
     compare: Annotated[bool, typer.Option("--compare", help="Draw both kinds side by side; .svg only.")] = False,
     layout: Annotated[
-        str, typer.Option(help="Places by graphviz if installed (auto), or by ourselves (layers).")
+        str,
+        typer.Option(
+            help="Layout of the picture: auto (graphviz if it is installed) or layers (built in).",
+            autocompletion=lambda: list(LAYOUTS),
+        ),
     ] = "auto",
 ) -> None:
     """Build the directed graph of a Python function and write it as a picture or as data."""
     for option, value, known in (("--kind", kind, KINDS), ("--mask", mask, MASKS), ("--layout", layout, LAYOUTS)):
         if value not in known:
-            raise ValueError(f"{option} {value!r} is unknown: choose one of {', '.join(known)}")
+            raise ValueError(f"{option} must be one of {', '.join(known)}, got {value!r}")
     if out.suffix not in WRITERS:
-        raise ValueError(f"{out} has no known ending for a graph: use one of {' '.join(WRITERS)}")
+        raise ValueError(f"{out} has an unknown file extension: use one of {' '.join(WRITERS)}")
     if compare and out.suffix != ".svg":
-        raise ValueError(f"--compare draws both kinds side by side, and {out} is no picture: use .svg")
+        raise ValueError(f"--compare draws a picture, and {out} is not one: use .svg")
     check_writable(out)
     path, _, name = function.partition("::")
     if not name and ":" in path and not Path(path).exists():

@@ -1,13 +1,11 @@
-"""Graphs of source code as SVG: boxes in layers, edges coloured by type, a legend; nothing to install."""
+"""Pictures of code graphs as SVG: labelled boxes, edges coloured by type, a legend."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from html import escape
 from itertools import accumulate, pairwise
 
-from magnetite.code import graphviz
 from magnetite.code.graph import CodeGraph, Edge
-from magnetite.code.layout import Layout, Pair, Point, layered
+from magnetite.code.layout import LAYOUTS, Point
 
 COLOURS = {
     "FIELD": "#9aa0a6",
@@ -17,70 +15,61 @@ COLOURS = {
     "CALLS": "#a142f4",
     "NEXT_TOKEN": "#d93025",
 }
-"""The colour of each edge type that is drawn; edges that only turn another one round are left out."""
+"""The colour of each edge type that is drawn; inverse edges are omitted."""
 
 LETTER, LINE, PADDING, MARGIN = 6.8, 15.0, 8.0, 20.0
 """Width of a letter, height of a line of text, space around text, space around a graph."""
 LONGEST_LABEL = 28
 EDGE_NAMES_UP_TO = 150
-"""Nodes up to which the names of edges are written beside them; beyond, they only show under the mouse."""
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One graph, drawn: SVG elements and the size they take."""
-
-    body: str
-    width: float
-    height: float
-
-
-def with_graphviz(edges: Sequence[Pair], sizes: Sequence[Point]) -> Layout:
-    """Positions by graphviz if it is there and succeeds, else by our own layers."""
-    return (graphviz.placed(edges, sizes) if graphviz.available() else None) or layered(edges, sizes)
-
-
-LAYOUTS: dict[str, Callable[[Sequence[Pair], Sequence[Point]], Layout]] = {"auto": with_graphviz, "layers": layered}
-"""Who places the nodes: graphviz where it is installed, or always this library."""
+"""Number of nodes up to which edge names are written; in larger graphs they are shown on hover only."""
 
 
 def to_svg(graphs: CodeGraph | Sequence[CodeGraph], layout: str = "auto") -> str:
-    """One graph, or several side by side, as an SVG image with a title each and one legend."""
+    """One graph, or several side by side, as an SVG image with titles and a legend.
+
+    Args:
+        graphs: One or more graphs.
+        layout: "auto" for graphviz where it is installed, "layers" for the built-in layout.
+    """
     graphs = [graphs] if isinstance(graphs, CodeGraph) else graphs
     if layout not in LAYOUTS:
-        raise ValueError(f"unknown layout {layout!r}: choose one of {', '.join(LAYOUTS)}")
+        raise ValueError(f"layout must be one of {', '.join(LAYOUTS)}, got {layout!r}")
     panels = [_panel(graph, layout) for graph in graphs]
-    lefts = list(accumulate((panel.width + 2 * MARGIN for panel in panels), initial=MARGIN))
+    lefts = list(accumulate((width + 2 * MARGIN for _, width, _ in panels), initial=MARGIN))
     top = MARGIN + 2 * LINE
     legend, legend_width = _legend([kind for kind in COLOURS if any(e.type == kind for g in graphs for e in g.edges)])
     shapes = [_moved(MARGIN, MARGIN, legend)]
-    shapes += [_moved(left, top, panel.body) for left, panel in zip(lefts, panels, strict=False)]
+    shapes += [_moved(left, top, body) for left, (body, _, _) in zip(lefts, panels, strict=False)]
     width = max(lefts[-1] - MARGIN, legend_width + 2 * MARGIN)
-    return _document(width, top + max(panel.height for panel in panels) + MARGIN, shapes)
+    return _document(width, top + max(height for _, _, height in panels) + MARGIN, shapes)
 
 
-def _panel(graph: CodeGraph, layout: str) -> Panel:
-    labels = [_label(kind, attribute) for kind, attribute in zip(graph.types, graph.attributes, strict=True)]
+def _panel(graph: CodeGraph, layout: str) -> tuple[str, float, float]:
+    """The SVG elements of one graph, their width and height."""
+    labels = [
+        (kind,) if attribute is None else (kind, shown(attribute))
+        for kind, attribute in zip(graph.types, graph.attributes, strict=True)
+    ]
     sizes = [(LETTER * max(map(len, lines)) + 2 * PADDING, LINE * len(lines) + PADDING) for lines in labels]
     edges = [edge for edge in graph.edges if edge.type in COLOURS]
-    places = LAYOUTS[layout]([(edge.source, edge.target) for edge in edges], sizes)
+    placed = LAYOUTS[layout]([(edge.source, edge.target) for edge in edges], sizes)
     named = len(labels) <= EDGE_NAMES_UP_TO
-    shapes = [_arrow(edge, sizes, route, named) for edge, route in zip(edges, places.edges, strict=True)]
+    shapes = [_arrow(edge, sizes, route, named) for edge, route in zip(edges, placed.edges, strict=True)]
     shapes += [
-        _box(node, lines, place, size, graph.lines[node])
-        for node, (lines, place, size) in enumerate(zip(labels, places.nodes, sizes, strict=True))
+        _box(node, lines, centre, size, graph.lines[node])
+        for node, (lines, centre, size) in enumerate(zip(labels, placed.nodes, sizes, strict=True))
     ]
     title = f"{graph.kind}: {graph.name}"
     body = _text(0, LINE, title, 'font-weight="bold"') + _moved(0, 2 * LINE, "\n".join(shapes))
-    return Panel(body, max(places.width, LETTER * len(title)), places.height + 2 * LINE)
-
-
-def _label(kind: str, attribute: str | None) -> tuple[str, ...]:
-    return (kind,) if attribute is None else (kind, shown(attribute))
+    return body, max(placed.width, LETTER * len(title)), placed.height + 2 * LINE
 
 
 def shown(text: str, longest: int = LONGEST_LABEL) -> str:
-    """Text that can stand in a picture: what cannot be printed is written as an escape, what is too long is cut.
+    """Text for a picture: unprintable characters are escaped, long text is truncated.
+
+    Args:
+        text: Any text.
+        longest: Maximum number of characters.
 
     >>> shown("a\\nb"), shown(""), shown("x" * 40)
     ('a\\\\nb', "''", 'xxxxxxxxxxxxxxxxxxxxxxxxxxx…')
@@ -108,28 +97,28 @@ def _arrow(edge: Edge, sizes: Sequence[Point], route: Sequence[Point], named: bo
     if edge.source == edge.target:
         (x, y), (width, height) = route[0], sizes[edge.source]
         right, reach = x + width / 2, x + width / 2 + 18
-        way = f"M{right:.1f},{y - height / 4:.1f} C{reach:.1f},{y - height:.1f} {reach:.1f},{y + height:.1f} "
-        way, beside = way + f"{right:.1f},{y + height / 4:.1f}", (reach, y)
+        curve = f"M{right:.1f},{y - height / 4:.1f} C{reach:.1f},{y - height:.1f} {reach:.1f},{y + height:.1f} "
+        curve, beside = curve + f"{right:.1f},{y + height / 4:.1f}", (reach, y)
     else:
-        shift = 3.0 * (list(COLOURS).index(edge.type) - 2)  # parallel edges of different types must not hide each other
+        shift = 3.0 * (list(COLOURS).index(edge.type) - 2)  # keep parallel edges apart
         points = [(x + shift, y) for x, y in route]
         points[0] = _border(route[0], route[1], sizes[edge.source], shift)
         points[-1] = _border(route[-1], route[-2], sizes[edge.target], shift)
-        way, beside = _curve(points), _near_end(points[-2], points[-1])
+        curve, beside = _curve(points), _near_end(points[-2], points[-1])
     text = _text(*beside, edge.name, f'font-size="8" fill="{colour}" text-anchor="middle"') if named else ""
-    path = f'<path d="{way}" fill="none" stroke="{colour}" marker-end="url(#{edge.type})"/>'
+    path = f'<path d="{curve}" fill="none" stroke="{colour}" marker-end="url(#{edge.type})"/>'
     return f"<g><title>{escape(name)}</title>{path}{text}</g>"
 
 
 def _border(centre: Point, towards: Point, size: Point, shift: float) -> Point:
-    """Where the line from a box's centre towards a point leaves the box, moved on along the side that it leaves by.
+    """Where the line from the centre of a box towards a point leaves the box, shifted along that side.
 
     >>> _border((0, 0), (0, 50), (20, 10), shift=3), _border((0, 0), (50, 0), (20, 10), shift=9)
     ((3.0, 5.0), (10.0, 5.0))
     """
     (x, y), (dx, dy) = centre, (towards[0] - centre[0], towards[1] - centre[1])
     across, up = size[0] / 2, size[1] / 2
-    if abs(dx) * up > abs(dy) * across:  # by the left or right side
+    if abs(dx) * up > abs(dy) * across:  # through the left or right side
         part = across / abs(dx)
         return x + part * dx, y + max(-up, min(up, part * dy + shift))
     part = up / abs(dy) if dy else 0.0
@@ -146,12 +135,12 @@ def _curve(points: Sequence[Point]) -> str:
 
 
 def _near_end(one: Point, two: Point) -> Point:
-    """The curve's point at 0.7, where edges from one node have parted."""
+    """The point of the curve at 0.7, where edges from the same node have separated."""
     return one[0] + 0.784 * (two[0] - one[0]), one[1] + 0.658 * (two[1] - one[1])
 
 
 def _legend(kinds: Sequence[str]) -> tuple[str, float]:
-    """A coloured line and a word for each edge type; and how wide all that is."""
+    """A coloured line and the name of each edge type, and the width of the legend."""
     lefts = list(accumulate((LETTER * len(kind) + 3 * MARGIN for kind in kinds), initial=0.0))
     shapes = [
         f'<path d="M{left:.0f},-4 h24" stroke="{COLOURS[kind]}" stroke-width="3"/>' + _text(left + 30, 0, kind)

@@ -1,18 +1,18 @@
 """Canonical hash: equal for graphs that differ only in the numbering of their nodes, and for no others.
 
-Colours are refined until the classes of equally coloured nodes are stable (Weisfeiler and Leman):
+Node colours are refined until the colour classes are stable (Weisfeiler and Leman):
 
     c'(v) = h( c(v), Σ_{u→v} h(c(u), label, in), Σ_{v→w} h(c(w), label, out) )
 
-with a 64-bit mixing function h. The sorted colours name the graph exactly where the nodes of classes with several
-members span a forest: all edges to single nodes are told by the colour, and refinement identifies forests. Elsewhere
-each member of such a class is singled out in turn, and the smallest result counts.
+with a 64-bit mixing function h. The sorted colours identify the graph if the nodes of classes with several members
+induce a forest: the colours determine all edges to nodes with a unique colour, and refinement identifies forests.
+Otherwise each member of such a class is individualised in turn, and the smallest result is the hash.
 
-Not told apart are only: graphs with a chance collision of 64-bit colours; graphs that refinement confuses and whose
-symmetry needs more than `MOST_LEAVES` choices; and graphs that differ in nothing within `MOST_ROUNDS` steps of any node
-(in functions with longer chains of dependences than that). Two equal graphs never have different hashes.
+Different graphs have the same hash only if 64-bit colours collide; if refinement confuses them and their symmetry needs
+more than `MOST_LEAVES` choices; or if they agree within `MOST_ROUNDS` steps of every node (in functions with longer
+chains of dependences). Equal graphs always have the same hash.
 
-Positions above `vocabulary.POSITIONS` share an edge name; the hash tells them apart by the order of the nodes' numbers.
+Positions above `graph.POSITIONS` share an edge name; the hash distinguishes them by the order of the node numbers.
 """
 
 from functools import lru_cache
@@ -21,8 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from magnetite.code.graph import CodeGraph
-from magnetite.code.vocabulary import POSITIONS
+from magnetite.code.graph import POSITIONS, CodeGraph
 
 MOST_ROUNDS = 128
 MOST_LEAVES = 64
@@ -32,15 +31,18 @@ _IN, _OUT, _CHOSEN = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F
 
 
 class _Arrays(NamedTuple):
-    """Every edge twice: what its end hears (`heard`) from its other end (`said`), with the label's number."""
+    """Every edge in both directions: a message from `sender` to `receiver`, with the number of its label."""
 
-    said: np.ndarray
-    heard: np.ndarray
+    sender: np.ndarray
+    receiver: np.ndarray
     labels: np.ndarray
 
 
 def canonical_hash(graph: CodeGraph) -> str:
     """The hash as 32 hexadecimal digits.
+
+    Args:
+        graph: The graph.
 
     >>> from magnetite import code
     >>> one, other = (code.build(f"def f(a, b):\\n    return {text}") for text in ("a + b", "b + a"))
@@ -68,7 +70,7 @@ def _arrays(graph: CodeGraph) -> _Arrays:
 
 
 def _edge_labels(graph: CodeGraph) -> list[tuple[str, str, int]]:
-    """Type and name, and a count among those whose name is that of all last positions."""
+    """Type, name, and a rank among the edges that share the name of the last position."""
     seen: dict[tuple[int, str], int] = {}
     labels = []
     for source, _, kind, name in graph.edges:
@@ -81,34 +83,34 @@ def _edge_labels(graph: CodeGraph) -> list[tuple[str, str, int]]:
 
 @lru_cache(maxsize=1 << 16)
 def _number(*label: object) -> int:
-    """64 bits for a label, the same in every process."""
+    """A 64-bit number for a label, the same in every process."""
     text = repr(label).encode("utf-8", "backslashreplace")
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
 
 
 def _mix(numbers: np.ndarray) -> np.ndarray:
-    """The finaliser of SplitMix64: every bit of the result depends on every bit given."""
+    """The finaliser of SplitMix64: every output bit depends on every input bit."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> np.uint64(31))
 
 
 def _refine(colours: np.ndarray, arrays: _Arrays) -> tuple[np.ndarray, bool]:
-    """Refine until the number of colours does not grow; whether it came to that."""
+    """Refine until the number of colours stops growing; return the colours and whether they are stable."""
     count = 0
     for _ in range(MOST_ROUNDS):
         found = np.unique(colours).size
         if found == count:
             return colours, True
         count = found
-        heard = np.zeros_like(colours)
-        np.add.at(heard, arrays.heard, _mix(colours[arrays.said] + arrays.labels))
-        colours = _mix(_mix(colours + _CHOSEN) + heard)
+        received = np.zeros_like(colours)
+        np.add.at(received, arrays.receiver, _mix(colours[arrays.sender] + arrays.labels))
+        colours = _mix(_mix(colours + _CHOSEN) + received)
     return colours, False
 
 
 def _leaves(colours: np.ndarray, arrays: _Arrays) -> list[np.ndarray] | None:
-    """Colourings that name the graph exactly, one for each way of singling nodes out; None for too many ways."""
+    """Colourings that identify the graph, one per choice of individualised nodes; None for too many choices."""
     pending, leaves = [colours], []
     while pending:
         colours = pending.pop()
@@ -126,14 +128,14 @@ def _leaves(colours: np.ndarray, arrays: _Arrays) -> list[np.ndarray] | None:
 
 
 def _ambiguous_class(colours: np.ndarray, arrays: _Arrays) -> np.ndarray | None:
-    """The nodes of some class with several members that lies on a circle of such classes; None if there is no circle.
+    """The nodes of a class with several members on a cycle between such nodes; None if there is no cycle.
 
-    Leaves of the graph between such nodes are taken off until none is left.
+    Leaves of the graph between such nodes are removed until none is left.
     """
     _, classes, sizes = np.unique(colours, return_inverse=True, return_counts=True)
     shared = sizes[classes] > 1
-    inside = shared[arrays.said] & shared[arrays.heard] & (arrays.said != arrays.heard)
-    pairs = np.unique(np.stack([arrays.said[inside], arrays.heard[inside]]), axis=1)
+    inside = shared[arrays.sender] & shared[arrays.receiver] & (arrays.sender != arrays.receiver)
+    pairs = np.unique(np.stack([arrays.sender[inside], arrays.receiver[inside]]), axis=1)
     neighbours: dict[int, set[int]] = {}
     for one, other in pairs.T.tolist():
         neighbours.setdefault(one, set()).add(other)
@@ -147,10 +149,10 @@ def _ambiguous_class(colours: np.ndarray, arrays: _Arrays) -> np.ndarray | None:
         if len(neighbours[other]) == 1:
             ends.append(other)
         neighbours[node] = set()
-    circle = [node for node, around in neighbours.items() if around]
-    if not circle:
+    cycle = [node for node, around in neighbours.items() if around]
+    if not cycle:
         return None
-    smallest = min(colours[circle].tolist())
+    smallest = min(colours[cycle].tolist())
     return np.flatnonzero(colours == np.uint64(smallest))
 
 

@@ -1,11 +1,14 @@
-"""Where the nodes of a directed graph go on paper: in layers, so that edges point down and cross little.
+"""Layouts of directed graphs: in layers, so that edges point down and rarely cross, or by graphviz.
 
-Sugiyama's four steps: turn the back edges round, give each node the length of the longest path to it as its layer,
-order each layer by the mean place of the neighbours, move nodes towards their neighbours as far as the order allows.
+Sugiyama's four steps: reverse the back edges; assign each node to the layer given by the longest path to it; order each
+layer by the mean position of the neighbours; move nodes towards their neighbours as far as the order allows.
 """
 
+import shutil
+import subprocess
 from bisect import bisect_right, insort
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import fmean
@@ -14,18 +17,21 @@ Pair = tuple[int, int]
 Point = tuple[float, float]
 
 LAYER_GAP = 34.0
-"""Free height between two layers."""
+"""Space between two layers."""
 NODE_GAP = 14.0
-"""Free width between two neighbours of a layer."""
+"""Space between two neighbours in a layer."""
 SWEEPS = 8
-"""Walks over the layers, half of them downwards."""
+"""Number of passes over the layers, half of them downwards."""
 MOST_BENDS = 20_000
-"""Bends of all edges together; in graphs that need more, edges run straight from node to node."""
+"""Total number of bends above which edges are drawn straight from node to node."""
+GRAPHVIZ_SECONDS = 60
+"""Time limit for graphviz."""
+INCH = 72.0
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Centres of the nodes, the points each edge passes, and the size of the whole."""
+    """The size of the picture, the centres of the nodes, and the points on the path of each edge."""
 
     width: float
     height: float
@@ -35,7 +41,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Columns:
-    """The nodes and bends of each layer from left to right, and the neighbours of each."""
+    """The nodes and bends of each layer from left to right, and the neighbours of each above and below."""
 
     layers: list[list[int]]
     above: list[list[int]]
@@ -43,7 +49,11 @@ class Columns:
 
 
 def layered(edges: Sequence[Pair], sizes: Sequence[Point]) -> Layout:
-    """Lay nodes of the given sizes (width, height) out in layers.
+    """Lay out a graph in layers.
+
+    Args:
+        edges: Source and target of each edge.
+        sizes: Width and height of each node.
 
     >>> layout = layered([(0, 1), (0, 2)], [(40, 20)] * 3)
     >>> layout.nodes
@@ -58,18 +68,18 @@ def layered(edges: Sequence[Pair], sizes: Sequence[Point]) -> Layout:
     widths = [width for width, _ in sizes] + [0.0] * (len(columns.above) - len(sizes))
     across = _across(columns, widths)
     down = _down(columns.layers, sizes)
-    places = [(across[node], down[node]) for node in range(len(widths))]
-    routes = [tuple(places[node] for node in chain) for chain in chains]
+    centres = [(across[node], down[node]) for node in range(len(widths))]
+    routes = [tuple(centres[node] for node in chain) for chain in chains]
     return Layout(
-        width=max((x + width / 2 for (x, _), (width, _) in zip(places, sizes, strict=False)), default=0.0),
-        height=max((y + height / 2 for (_, y), (_, height) in zip(places, sizes, strict=False)), default=0.0),
-        nodes=tuple(places[: len(sizes)]),
+        width=max((x + width / 2 for (x, _), (width, _) in zip(centres, sizes, strict=False)), default=0.0),
+        height=max((y + height / 2 for (_, y), (_, height) in zip(centres, sizes, strict=False)), default=0.0),
+        nodes=tuple(centres[: len(sizes)]),
         edges=tuple(route[::-1] if closes else route for route, closes in zip(routes, closing, strict=True)),
     )
 
 
 def back_edges(size: int, edges: Sequence[Pair]) -> list[bool]:
-    """For each edge whether it closes a cycle of a depth-first walk; without them the graph is acyclic.
+    """For each edge, whether it is a back edge of a depth-first search; without them the graph is acyclic.
 
     >>> back_edges(3, [(0, 1), (1, 2), (2, 0)])
     [False, False, True]
@@ -77,27 +87,27 @@ def back_edges(size: int, edges: Sequence[Pair]) -> list[bool]:
     leaving: list[list[tuple[int, int]]] = [[] for _ in range(size)]
     for number, (source, target) in enumerate(edges):
         leaving[source].append((number, target))
-    closing, state = [False] * len(edges), [0] * size  # 0 not seen, 1 on the way, 2 left behind
+    closing, state = [False] * len(edges), [0] * size  # 0: not seen, 1: on the stack, 2: finished
     for root in range(size):
         if state[root]:
             continue
-        state[root], way = 1, [(root, iter(leaving[root]))]
-        while way:
-            node, rest = way[-1]
+        state[root], stack = 1, [(root, iter(leaving[root]))]
+        while stack:
+            node, rest = stack[-1]
             for number, target in rest:
                 closing[number] = state[target] == 1
                 if not state[target]:
                     state[target] = 1
-                    way.append((target, iter(leaving[target])))
+                    stack.append((target, iter(leaving[target])))
                     break
             else:
                 state[node] = 2
-                way.pop()
+                stack.pop()
     return closing
 
 
 def longest_path_layers(size: int, edges: Sequence[Pair]) -> list[int]:
-    """The layer of each node of a graph without cycles, loops apart: the length of the longest path that ends there.
+    """The layer of each node of a graph that is acyclic up to self-loops: the length of the longest path to the node.
 
     >>> longest_path_layers(4, [(0, 1), (1, 2), (0, 2)])
     [0, 1, 2, 0]
@@ -120,24 +130,24 @@ def longest_path_layers(size: int, edges: Sequence[Pair]) -> list[int]:
 
 
 def crossings(upper: Sequence[int], lower: Sequence[int], edges: Sequence[Pair]) -> int:
-    """How many pairs of edges cross between two layers.
+    """The number of edge crossings between two layers.
 
     >>> crossings([0, 1], [2, 3], [(0, 3), (1, 2)])
     1
     """
-    place_above = {node: place for place, node in enumerate(upper)}
-    place_below = {node: place for place, node in enumerate(lower)}
-    ends = [(place_above[source], place_below[target]) for source, target in edges]
+    above = {node: position for position, node in enumerate(upper)}
+    below = {node: position for position, node in enumerate(lower)}
+    ends = [(above[source], below[target]) for source, target in edges]
     passed: list[int] = []
     found = 0
-    for _, below in sorted(ends):
-        found += len(passed) - bisect_right(passed, below)
-        insort(passed, below)
+    for _, end in sorted(ends):
+        found += len(passed) - bisect_right(passed, end)
+        insort(passed, end)
     return found
 
 
 def _with_bends(edges: Sequence[Pair], layers: list[int]) -> list[list[int]]:
-    """Each edge as a chain of nodes, one a layer; new nodes for the layers it only passes are added to `layers`."""
+    """Each edge as a chain of nodes, one per layer; bends are new nodes, whose layers are appended to `layers`."""
     if sum(max(layers[target] - layers[source] - 1, 0) for source, target in edges) > MOST_BENDS:
         return [[source, target] for source, target in edges]
     chains = []
@@ -164,7 +174,7 @@ def _columns(chains: list[list[int]], layers: list[int]) -> Columns:
 
 
 def _walk(size: int, above: list[list[int]], below: list[list[int]]) -> list[int]:
-    """All nodes in depth-first order from the sources: what belongs together starts side by side."""
+    """All nodes in depth-first order from the sources, so that related nodes start next to each other."""
     seen, found = [False] * size, []
     stack = [node for node in reversed(range(size)) if not above[node]]
     while stack:
@@ -177,16 +187,16 @@ def _walk(size: int, above: list[list[int]], below: list[list[int]]) -> list[int
 
 
 def _reduce_crossings(columns: Columns) -> None:
-    """Order each layer by the mean place of the neighbours, down and up in turns; the best order seen stays."""
+    """Order each layer by the mean position of the neighbours, alternating down and up; keep the best order."""
     best, fewest = [list(row) for row in columns.layers], _all_crossings(columns)
     for sweep in range(SWEEPS):
         downwards = sweep % 2 == 0
         neighbours = columns.above if downwards else columns.below
-        place = {node: float(i) for row in columns.layers for i, node in enumerate(row)}
+        position = {node: float(i) for row in columns.layers for i, node in enumerate(row)}
         for row in columns.layers if downwards else reversed(columns.layers):
-            means = {node: fmean(place[other] for other in neighbours[node] or [node]) for node in row}
+            means = {node: fmean(position[other] for other in neighbours[node] or [node]) for node in row}
             row.sort(key=means.__getitem__)
-            place.update((node, float(i)) for i, node in enumerate(row))
+            position.update((node, float(i)) for i, node in enumerate(row))
         found = _all_crossings(columns)
         if found < fewest:
             best, fewest = [list(row) for row in columns.layers], found
@@ -203,7 +213,7 @@ def _all_crossings(columns: Columns) -> int:
 
 
 def _across(columns: Columns, widths: list[float]) -> list[float]:
-    """The horizontal centres: nodes of a layer keep order and distance, and come close to their neighbours' mean."""
+    """The horizontal centres: nodes move to the mean of their neighbours, but keep their order and distance."""
     centres = [0.0] * len(widths)
     offsets = [_offsets(row, widths) for row in columns.layers]
     for row, offset in zip(columns.layers, offsets, strict=True):
@@ -213,8 +223,8 @@ def _across(columns: Columns, widths: list[float]) -> list[float]:
     for sweep in range(SWEEPS):
         neighbours = columns.above if sweep % 2 == 0 else columns.below
         for row, offset in rows if sweep % 2 == 0 else reversed(rows):
-            wanted = [fmean(centres[other] for other in neighbours[node] or [node]) for node in row]
-            free = _isotonic([want - least for want, least in zip(wanted, offset, strict=True)])
+            means = [fmean(centres[other] for other in neighbours[node] or [node]) for node in row]
+            free = _isotonic([mean - least for mean, least in zip(means, offset, strict=True)])
             for node, x, least in zip(row, free, offset, strict=True):
                 centres[node] = x + least
     left = min((x - width / 2 for x, width in zip(centres, widths, strict=True)), default=0.0)
@@ -222,19 +232,19 @@ def _across(columns: Columns, widths: list[float]) -> list[float]:
 
 
 def _offsets(row: list[int], widths: list[float]) -> list[float]:
-    """Centres of the nodes of a layer packed from the left."""
+    """Centres of the nodes of a layer, packed to the left."""
     steps = [(widths[one] + widths[two]) / 2 + NODE_GAP for one, two in pairwise(row)]
     return list(accumulate(steps, initial=0.0)) if row else []
 
 
-def _isotonic(wanted: list[float]) -> list[float]:
-    """The increasing sequence nearest to `wanted` in squares: neighbours out of order are pooled at their mean.
+def _isotonic(values: list[float]) -> list[float]:
+    """Isotonic regression: the increasing sequence with the least squared distance, by pooling adjacent violators.
 
     >>> _isotonic([1.0, 3.0, 2.0])
     [1.0, 2.5, 2.5]
     """
     pools: list[tuple[float, int]] = []
-    for value in wanted:
+    for value in values:
         mean, count = value, 1
         while pools and pools[-1][0] > mean:
             other, many = pools.pop()
@@ -244,7 +254,7 @@ def _isotonic(wanted: list[float]) -> list[float]:
 
 
 def _down(rows: list[list[int]], sizes: Sequence[Point]) -> list[float]:
-    """The vertical centres: layers as high as their highest node, one below the other."""
+    """The vertical centres: each layer is as high as its highest node."""
     centres, top = [0.0] * sum(map(len, rows)), 0.0
     for row in rows:
         height = max((sizes[node][1] for node in row if node < len(sizes)), default=0.0)
@@ -252,3 +262,57 @@ def _down(rows: list[list[int]], sizes: Sequence[Point]) -> list[float]:
             centres[node] = top + height / 2
         top += height + LAYER_GAP
     return centres
+
+
+def graphviz(edges: Sequence[Pair], sizes: Sequence[Point]) -> Layout | None:
+    """Lay out a graph with graphviz's `dot`; None if it is not installed, fails or takes too long.
+
+    Args:
+        edges: Source and target of each edge.
+        sizes: Width and height of each node.
+    """
+    if shutil.which("dot") is None:
+        return None
+    try:
+        done = subprocess.run(
+            ["dot", "-Tplain"], input=_dot(edges, sizes), capture_output=True, text=True, timeout=GRAPHVIZ_SECONDS
+        )
+        return None if done.returncode else _read_plain(done.stdout, edges, len(sizes))
+    except (OSError, subprocess.TimeoutExpired, ValueError, LookupError):
+        return None
+
+
+def _dot(edges: Sequence[Pair], sizes: Sequence[Point]) -> str:
+    nodes = [f"{i} [width={width / INCH:.4f} height={height / INCH:.4f}]" for i, (width, height) in enumerate(sizes)]
+    arrows = [f"{source} -> {target}" for source, target in edges]
+    return "\n".join(["digraph {", 'node [shape=box fixedsize=true label=""]', *nodes, *arrows, "}"])
+
+
+def _read_plain(plain: str, edges: Sequence[Pair], size: int) -> Layout:
+    """Read graphviz's plain format: in inches, y pointing up, an edge given by the control points of a Bézier curve."""
+    rows = [line.split() for line in plain.splitlines() if line.strip()]
+    width, height = (float(number) for number in rows[0][2:4])
+
+    def points(numbers: list[str]) -> tuple[Point, ...]:
+        values = [float(number) for number in numbers]
+        return tuple((INCH * x, INCH * (height - y)) for x, y in zip(values[::2], values[1::2], strict=True))
+
+    nodes = {int(row[1]): points(row[2:4])[0] for row in rows if row[0] == "node"}
+    routes: dict[Pair, list[tuple[Point, ...]]] = defaultdict(list)
+    for row in rows:
+        if row[0] == "edge":
+            ends, count = (int(row[1]), int(row[2])), int(row[3])
+            routes[ends].append(points(row[4 : 4 + 2 * count])[::3])  # every third control point lies on the curve
+    return Layout(
+        width=INCH * width,
+        height=INCH * height,
+        nodes=tuple(nodes[node] for node in range(size)),
+        edges=tuple(routes[edge].pop() for edge in edges),
+    )
+
+
+LAYOUTS: dict[str, Callable[[Sequence[Pair], Sequence[Point]], Layout]] = {
+    "auto": lambda edges, sizes: graphviz(edges, sizes) or layered(edges, sizes),
+    "layers": layered,
+}
+"""Layouts by name: graphviz where it is installed, or always our own."""

@@ -1,16 +1,16 @@
-"""Other ways to write a function: the same meaning, another text. Counted exactly, listed lazily, drawn at random.
+"""Reorderings: equivalent texts of a function, counted exactly, listed lazily, or sampled.
 
-Independent statements change places, and so do the operands of commutative operators, keyword arguments, the elements
-of a set and the names of an import. What is assumed to keep the meaning is what the data-flow graph assumes: functions
-that are not members have no side effects (so prints may come in another order), operators commute as they do on
-numbers, and it does not matter which of two independent statements raises. Stricter than the graph, to be run:
+Independent statements, operands of commutative operators, keyword arguments, set elements and names of an import are
+exchanged. The assumptions are those of the data-flow graph: function calls have no side effects (so prints may change
+their order), operators commute as they do on numbers, and it does not matter which of two independent statements
+raises. Since the texts are meant to be run, they are stricter than the graph:
 
-- statements that an `except` or `finally` guards keep their order, since it decides what has happened when one raises;
+- statements guarded by `except` or `finally` keep their order, which decides what has happened when one raises;
 - so do the statements of a class, whose order dataclasses and enumerations read;
-- `and` and `or` are left alone unless asked for: `x is not None and x.ok` guards its right side;
-- `+` keeps its order where an operand evidently is a string, list or tuple.
+- the operands of `and` and `or` are exchanged only on request: `x is not None and x.ok` guards its right side;
+- `+` keeps its order where an operand is evidently a string, list or tuple.
 
-Comments and layout are not kept.
+Comments and formatting are not preserved.
 """
 
 import ast
@@ -21,31 +21,43 @@ from functools import cached_property
 from itertools import islice
 from math import prod
 
-from magnetite.code.commuting import COMMUTATIVE, SYMBOLS, Places, places
-from magnetite.code.dependencies import Block, blocks
-from magnetite.code.functions import parse_function
-from magnetite.code.orders import Orders
-from magnetite.code.rewriting import text_of
-from magnetite.code.traits import HIDDEN, traits
+from magnetite.code.dependencies import (
+    COMMUTATIVE,
+    HIDDEN,
+    SYMBOLS,
+    Block,
+    MovableParts,
+    blocks,
+    movable_parts,
+    traits,
+)
+from magnetite.code.linear_extensions import LinearExtensions
+from magnetite.code.source import parse_function, text_of
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 MOVABLE = ("body", "orelse", "finalbody", "keywords", "elts")
-"""Lists of any length whose parts may change places."""
+"""Fields with lists of any length whose parts may be exchanged."""
 
 LONGEST_LIST = 2_000
-"""Statements of one list, or operands of one node, that can be reordered; work and memory grow with the square."""
+"""Longest list that can be reordered; time and memory are quadratic in the length."""
 
 
 @dataclass(frozen=True)
 class Reorderings:
-    """All texts of one function: iterate for them, the one nearest to the source first.
+    """All equivalent texts of one function; the iteration starts with the order of the source. See `reorderings`.
 
-    >>> ways = reorderings("def f(a, b):\\n    x = a + 1\\n    y = b\\n    return x - y", limit=2)
-    >>> ways.count
+    Args:
+        tree: The syntax tree of the source.
+        parts: The parts that may be exchanged.
+        orders: The orders of each.
+        limit: Number of texts after which the iteration ends.
+
+    >>> texts = reorderings("def f(a, b):\\n    x = a + 1\\n    y = b\\n    return x - y", limit=2)
+    >>> texts.count
     4
-    >>> print(*ways, sep="\\n")
+    >>> print(*texts, sep="\\n")
     def f(a, b):
         x = a + 1
         y = b
@@ -57,43 +69,48 @@ class Reorderings:
     """
 
     tree: ast.Module
-    places: tuple[Places, ...]
-    orders: tuple[Orders, ...]
+    parts: tuple[MovableParts, ...]
+    orders: tuple[LinearExtensions, ...]
     limit: int | None = None
 
     @cached_property
     def count(self) -> int:
-        """How many different texts there are, limit or not: exact, however large."""
+        """Exact number of different texts, regardless of the limit."""
         return prod(orders.count for orders in self.orders)
 
     def __iter__(self) -> Iterator[str]:
         return (self._text(choice) for choice in islice(self._choices(), self.limit))
 
     def sample(self, number: int, seed: int = 0) -> Iterator[str]:
-        """Texts drawn at random, all places at once; with few texts in all, some may come twice."""
+        """Random texts, with repetitions.
+
+        Args:
+            number: Number of texts.
+            seed: Seed of the random numbers.
+        """
         randomness = random.Random(seed)
         for _ in range(number):
             yield self._text([orders.sample(randomness) for orders in self.orders])
 
     def _choices(self) -> Iterator[Sequence[Sequence[int]]]:
-        """An order for every place, like the digits of a counter: the last place moves first."""
+        """An order for each of `parts`, like the digits of a counter: the last one changes first."""
         digits = [iter(orders) for orders in self.orders]
         current = [next(digit) for digit in digits]
         while True:
             yield current
-            for place in reversed(range(len(digits))):
-                following = next(digits[place], None)
+            for position in reversed(range(len(digits))):
+                following = next(digits[position], None)
                 if following is not None:
-                    current[place] = following
+                    current[position] = following
                     break
-                digits[place] = iter(self.orders[place])
-                current[place] = next(digits[place])
+                digits[position] = iter(self.orders[position])
+                current[position] = next(digits[position])
             else:
                 return
 
     def _text(self, choice: Sequence[Sequence[int]]) -> str:
-        for spot, order in zip(self.places, choice, strict=True):
-            spot.put(order)
+        for parts, order in zip(self.parts, choice, strict=True):
+            parts.put(order)
         return text_of(self.tree)
 
 
@@ -104,24 +121,29 @@ def reorderings(
     operators: Collection[str] = COMMUTATIVE,
     pure_calls: bool = True,
 ) -> Reorderings:
-    """The texts that mean the same as one function of the source: the only one, or the one with this (qualified) name.
+    """The equivalent texts of one function.
 
-    `limit` ends the iteration, not the count. `operators` are those whose operands may be swapped, of `+ * | ^ & == !=
-    is`, `is not`, `and`, `or`; all but the last two unless given. Without `pure_calls`, whatever may run other code
-    keeps its place: calls, loops over iterators, `with`, decorators, imports.
+    Args:
+        source: Python source that defines the function.
+        limit: Number of texts after which the iteration ends; the count ignores it.
+        name: Name or qualified name; needed where the source defines several functions.
+        operators: Operators whose operands may be swapped, of `+ * | ^ & == != is`, `is not`, `and`, `or`; all but the
+            last two by default.
+        pure_calls: Whether calls are assumed to have no side effects. If False, whatever may run other code keeps its
+            position: calls, loops over iterators, `with`, decorators, imports.
     """
     unknown = set(operators) - set(SYMBOLS.values())
     if unknown:
-        raise ValueError(f"{', '.join(sorted(unknown))} do not commute: choose from {' '.join(SYMBOLS.values())}")
+        raise ValueError(f"operators must be among {' '.join(SYMBOLS.values())}, got {', '.join(sorted(unknown))}")
     if limit is not None and limit < 0:
-        raise ValueError(f"limit={limit} is negative: give the most texts to list, or None for all")
+        raise ValueError(f"limit must be a non-negative integer, or None for all texts, got {limit}")
     tree, function = parse_function(source, name)
     nodes = _parents_first(function)
     _check_lengths(nodes)
     known = traits(nodes, pure_calls)
-    spots = [*places(nodes, operators, known), *_statement_lists(function, known)]
-    free = [(spot, orders) for spot, orders in _without_repetitions(nodes, spots) if not orders.is_fixed]
-    return Reorderings(tree, tuple(spot for spot, _ in free), tuple(orders for _, orders in free), limit)
+    movable = [*movable_parts(nodes, operators, known), *_statement_lists(function, known)]
+    free = [(parts, orders) for parts, orders in _without_duplicates(nodes, movable) if not orders.is_fixed]
+    return Reorderings(tree, tuple(parts for parts, _ in free), tuple(orders for _, orders in free), limit)
 
 
 def _check_lengths(nodes: Sequence[ast.AST]) -> None:
@@ -130,47 +152,46 @@ def _check_lengths(nodes: Sequence[ast.AST]) -> None:
             parts = getattr(node, field, None)
             if isinstance(parts, list) and len(parts) > LONGEST_LIST and not isinstance(node, ast.List | ast.Tuple):
                 raise ValueError(
-                    f"line {getattr(parts[0], 'lineno', '?')} starts a list of {len(parts):,} parts that may change "
-                    f"places: at most {LONGEST_LIST:,} can be reordered"
+                    f"the list at line {getattr(parts[0], 'lineno', '?')} has {len(parts):,} elements: "
+                    f"lists of at most {LONGEST_LIST:,} can be reordered"
                 )
 
 
-def _statement_lists(function: FunctionNode, known: Mapping[int, int]) -> Iterator[Places]:
+def _statement_lists(function: FunctionNode, known: Mapping[int, int]) -> Iterator[MovableParts]:
     fixed = _fixed_lists(function)
     for block in blocks(function):
         if (id(block.owner), block.field) not in fixed and len(block.statements) > 1:
-            yield Places(block.owner, block.field, block.statements, _fenced(block, known))
+            yield MovableParts(block.owner, block.field, block.statements, _fenced(block, known))
 
 
 def _fenced(block: Block, known: Mapping[int, int]) -> tuple[int, ...]:
-    """The order of a list, in which some statements change places with none.
+    """The constraints of a list, with statements that cannot be exchanged with any other.
 
-    Declarations must stay before what they declare, a string that moves to the front would be a docstring, and hidden
-    effects may meet any other statement.
+    Declarations must stay before what they declare, a string moved to the front would become a docstring, and hidden
+    effects may concern any other statement.
     """
     before, fence = list(block.before), 0
-    for place, statement in enumerate(block.statements):
-        before[place] |= fence
-        declares = isinstance(statement, ast.Global | ast.Nonlocal)
-        if declares or _is_text(statement) or known[id(statement)] & HIDDEN:
-            before[place] |= (1 << place) - 1
-            fence = 1 << place
+    for position, statement in enumerate(block.statements):
+        before[position] |= fence
+        match statement:
+            case ast.Global() | ast.Nonlocal() | ast.Expr(ast.Constant(str())):
+                fixed = True
+            case _:
+                fixed = bool(known[id(statement)] & HIDDEN)
+        if fixed:
+            before[position] |= (1 << position) - 1
+            fence = 1 << position
     return tuple(before)
 
 
-def _is_text(statement: ast.stmt) -> bool:
-    value = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
-
-
 def _fixed_lists(function: ast.AST) -> set[tuple[int, str]]:
-    """Statement lists, as owner and field, whose order shows: in classes, and where a handler waits for exceptions."""
+    """Statement lists, as owner and field, whose order is observable: in classes, and under `except` or `finally`."""
     found: set[tuple[int, str]] = set()
     stack = [(function, False)]
     while stack:
         node, inherited = stack.pop()
         for field, value in ast.iter_fields(node):
-            fixed = not isinstance(node, FUNCTIONS) and (inherited or _order_shows(node, field))
+            fixed = not isinstance(node, FUNCTIONS) and (inherited or _is_observable(node, field))
             if fixed:
                 found.add((id(node), field))
             children = value if isinstance(value, list) else [value]
@@ -178,48 +199,50 @@ def _fixed_lists(function: ast.AST) -> set[tuple[int, str]]:
     return found
 
 
-def _order_shows(node: ast.AST, field: str) -> bool:
+def _is_observable(node: ast.AST, field: str) -> bool:
     if isinstance(node, ast.Try | ast.TryStar):
         return (field != "finalbody" and bool(node.finalbody)) or (field == "body" and bool(node.handlers))
     return isinstance(node, ast.ClassDef)
 
 
-def _without_repetitions(nodes: Sequence[ast.AST], spots: Sequence[Places]) -> Iterator[tuple[Places, Orders]]:
-    """The orders of each place, with parts that can be written alike kept in order: they would give the same texts.
+def _without_duplicates(
+    nodes: Sequence[ast.AST], movable: Sequence[MovableParts]
+) -> Iterator[tuple[MovableParts, LinearExtensions]]:
+    """The orders of each, with equivalent parts kept in order, since exchanging them would give the same texts.
 
-    Nodes get equal numbers where the texts that they can have are the same ones: the number of a node is looked up by
-    its fields, with the numbers of parts that may change places in their smallest order.
+    Equivalent nodes, those with the same set of texts, get equal numbers: the number of a node is looked up by its
+    fields, with the numbers of movable parts in their smallest order.
     """
-    at: dict[int, list[Places]] = {}
-    for spot in spots:
-        at.setdefault(id(spot.node), []).append(spot)
+    at: dict[int, list[MovableParts]] = {}
+    for parts in movable:
+        at.setdefault(id(parts.node), []).append(parts)
     numbers: dict[int, int] = {}
     known: dict[tuple, int] = {}
-    orders: dict[int, Orders] = {}
+    orders: dict[int, LinearExtensions] = {}
     for node in reversed(nodes):
         key: list = [type(node)]
         moved: set[int] = set()
-        for spot in at.get(id(node), ()):
-            own = [numbers[id(part)] for part in spot.parts]
-            orders[id(spot)] = Orders(_alike_in_order(spot.before, own))
-            key.append((spot.field, *(own[place] for place in orders[id(spot)].smallest(own))))
-            moved.update(map(id, spot.parts))
+        for parts in at.get(id(node), ()):
+            own = [numbers[id(part)] for part in parts.parts]
+            orders[id(parts)] = LinearExtensions(_equals_in_order(parts.before, own))
+            key.append((parts.field, *(own[position] for position in orders[id(parts)].smallest(own))))
+            moved.update(map(id, parts.parts))
         key += [(field, _key(value, numbers, moved)) for field, value in ast.iter_fields(node)]
         numbers[id(node)] = known.setdefault(tuple(key), len(known))
-    return ((spot, orders[id(spot)]) for spot in spots)
+    return ((parts, orders[id(parts)]) for parts in movable)
 
 
-def _alike_in_order(before: Sequence[int], numbers: Sequence[int]) -> tuple[int, ...]:
+def _equals_in_order(before: Sequence[int], numbers: Sequence[int]) -> tuple[int, ...]:
     last: dict[int, int] = {}
     kept = []
-    for place, (needed, number) in enumerate(zip(before, numbers, strict=True)):
+    for position, (needed, number) in enumerate(zip(before, numbers, strict=True)):
         kept.append(needed | last.get(number, 0))
-        last[number] = 1 << place
+        last[number] = 1 << position
     return tuple(kept)
 
 
 def _key(value: object, numbers: Mapping[int, int], moved: Collection[int]) -> object:
-    """A field's value by which equal fields are known; parts that move are counted elsewhere."""
+    """A hashable key of a field's value, without movable parts, which have their own key."""
     if isinstance(value, list):
         return tuple(_key(item, numbers, moved) for item in value)
     if isinstance(value, ast.AST):

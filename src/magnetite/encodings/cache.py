@@ -1,4 +1,4 @@
-"""Encodings cached by content: the same graphs and parameters are never encoded twice."""
+"""Encodings cached on disk by content: the same graphs are not encoded twice with the same parameters."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -17,12 +17,12 @@ from magnetite.version import __version__
 Result = TypeVar("Result", bound=Packed, covariant=True)
 
 SHARD_NODES = 200_000
-"""A shard ends with the graph that brings it to this many nodes."""
+"""A shard ends with the graph that brings it to this number of nodes."""
 
 
 @runtime_checkable
 class Encoding(Protocol[Result]):
-    """A frozen dataclass that turns graphs into a packed result; its `repr` names every parameter."""
+    """A frozen dataclass that turns graphs into a packed result; its `repr` contains every parameter."""
 
     def __call__(self, graphs: Digraphs) -> Result:
         """Encode every graph."""
@@ -32,12 +32,17 @@ class Encoding(Protocol[Result]):
 def cached(
     encoding: Encoding[Result], graphs: Digraphs, folder: str | Path, progress: Callable[[int], None] | None = None
 ) -> Result:
-    """`encoding(graphs)`, read from `folder` where it was computed before, computed and kept there where not.
+    """`encoding(graphs)`, read from `folder` if it was computed before, otherwise computed and stored there.
 
-    The work is cut into shards. The file of each is named after a hash of its graphs' bytes, every parameter of the
-    encoding and the version, so an interrupted run goes on where it stopped, and two processes share the work: each
-    shard is computed under a lock and moved into place whole. A damaged shard is found by its checksum and computed
-    again. `progress` is called with the number of graphs done after each shard.
+    The graphs are split into shards. The file name of a shard is a hash of its graphs, every parameter of the encoding
+    and the version, so an interrupted run continues where it stopped, and several processes can share the work: each
+    shard is computed under a lock and stored atomically. A damaged shard fails its checksum and is computed again.
+
+    Args:
+        encoding: The encoding to apply.
+        graphs: Graphs to encode.
+        folder: Where shards are stored; created if missing.
+        progress: Called after each shard with its number of graphs.
 
     >>> import tempfile
     >>> from magnetite.encodings.spectral import Laplacian
@@ -66,7 +71,7 @@ def key(encoding: Encoding[Packed], graphs: Digraphs) -> str:
 
 
 def shards(graphs: Digraphs) -> Iterator[Digraphs]:
-    """Consecutive parts of about `SHARD_NODES` nodes."""
+    """Consecutive graphs with about `SHARD_NODES` nodes in total."""
     bounds = (graphs.node_ptr[1:] - 1) // SHARD_NODES
     starts = [0, *((bounds.diff() > 0).nonzero().squeeze(1) + 1).tolist(), len(graphs)]
     for begin, end in pairwise(starts):
@@ -86,7 +91,7 @@ def _shard(encoding: Encoding[Result], graphs: Digraphs, path: Path) -> Result:
 
 
 def _read(path: Path) -> Any:
-    """What the file holds, or None where it is missing or damaged."""
+    """The content of the file, or None if it is missing or damaged."""
     if not path.exists():
         return None
     try:

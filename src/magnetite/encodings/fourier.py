@@ -10,7 +10,11 @@ from magnetite.encodings.results import Eigenpairs
 
 
 def fourier(pairs: Eigenpairs, signal: Shaped[Tensor, "n c"]) -> Shaped[Tensor, "b k c"]:
-    """Signals to frequencies, `X = Γᴴ x`, graph by graph; padded frequencies are zero.
+    """Transform signals to frequencies, `X = Γᴴ x`, for each graph; padded frequencies are zero.
+
+    Args:
+        pairs: All eigenpairs of each graph.
+        signal: Values per node.
 
     >>> from magnetite.encodings.spectral import MagneticLaplacian
     >>> from magnetite.graphs import Digraphs
@@ -21,14 +25,14 @@ def fourier(pairs: Eigenpairs, signal: Shaped[Tensor, "n c"]) -> Shaped[Tensor, 
     """
     _check_complete(pairs)
     if signal.shape[0] != pairs.vectors.shape[0]:
-        raise ValueError(f"a signal of {signal.shape[0]} rows on {pairs.vectors.shape[0]} nodes: give one row a node")
+        raise ValueError(f"signal must have one row per node, {pairs.vectors.shape[0]}, got {signal.shape[0]}")
     terms = pairs.vectors.conj()[:, :, None] * signal[:, None, :]
     spectrum = terms.new_zeros((len(pairs), *terms.shape[1:]))
     return spectrum.index_add_(0, pairs.node_graph, terms)
 
 
 def inverse_fourier(pairs: Eigenpairs, spectrum: Shaped[Tensor, "b k c"]) -> Shaped[Tensor, "n c"]:
-    """Frequencies back to signals, `x = Γ X`."""
+    """Transform frequencies back to signals, `x = Γ X`."""
     _check_complete(pairs)
     return torch.einsum("nk,nkc->nc", pairs.vectors, spectrum.to(pairs.vectors)[pairs.node_graph])
 
@@ -36,7 +40,12 @@ def inverse_fourier(pairs: Eigenpairs, spectrum: Shaped[Tensor, "b k c"]) -> Sha
 def graph_filter(
     pairs: Eigenpairs, signal: Shaped[Tensor, "n c"], response: Callable[[Tensor], Tensor]
 ) -> Shaped[Tensor, "n c"]:
-    """Convolve with a filter given in the frequency domain: `g ⊛ x = Γ g(Λ) Γᴴ x`.
+    """Convolve a signal with a filter given in the frequency domain: `g ⊛ x = Γ g(Λ) Γᴴ x`.
+
+    Args:
+        pairs: All eigenpairs of each graph.
+        signal: Values per node.
+        response: The filter `g`, applied to the eigenvalues.
 
     >>> from magnetite.encodings.spectral import Laplacian
     >>> from magnetite.graphs import Digraphs
@@ -49,11 +58,11 @@ def graph_filter(
 
 def _check_complete(pairs: Eigenpairs) -> None:
     if pairs.values.ndim != 2 or pairs.vectors.ndim != 2:
-        raise ValueError("the Fourier transform takes packed eigenpairs of one potential: give pairs, not pairs[0]")
+        raise ValueError("the Fourier transform needs packed eigenpairs of one potential: pass pairs, not pairs[0]")
     missing = (pairs.mask.sum(1) < pairs.sizes).nonzero()
     if missing.numel():
         graph = int(missing[0])
         raise ValueError(
-            f"graph {graph} has {int(pairs.sizes[graph])} nodes but {int(pairs.mask[graph].sum())} eigenpairs: "
-            "the Fourier transform needs all of them; encode with a larger k"
+            f"the Fourier transform needs all eigenpairs, but graph {graph} with {int(pairs.sizes[graph])} nodes has "
+            f"{int(pairs.mask[graph].sum())}: encode with a larger k"
         )

@@ -1,4 +1,4 @@
-"""Encodings of a given order: sinusoids over the node numbers, and the depth below the root."""
+"""Encodings of node order: sinusoids of the node numbers, and the distance from a source."""
 
 from dataclasses import dataclass
 
@@ -6,13 +6,18 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from magnetite.encodings.checks import check_positive
 from magnetite.encodings.results import NodeEncoding
 from magnetite.graphs import Digraphs
 
 
 @dataclass(frozen=True)
 class Sinusoidal:
-    """`PE[v, 2j] = cos(v / base^{2j/d})`, `PE[v, 2j+1] = sin(v / base^{2j/d})` over the nodes as they are numbered.
+    """Sinusoids of the node numbers: `PE[v, 2j] = cos(v / base^{2j/d})`, `PE[v, 2j+1] = sin(v / base^{2j/d})`.
+
+    Args:
+        width: Size `d` of the encoding per node, even.
+        base: Ratio of the longest to the shortest wavelength.
 
     >>> Sinusoidal(width=2)(Digraphs.from_edges([[0], [1]]))[0].mul(100).round().tolist()
     [[100.0, 0.0], [54.0, 84.0]]
@@ -23,9 +28,9 @@ class Sinusoidal:
 
     def __post_init__(self) -> None:
         if isinstance(self.width, bool) or not isinstance(self.width, int) or self.width < 2 or self.width % 2:
-            raise ValueError(f"width={self.width!r} must be an even integer ≥ 2: half cosines, half sines")
+            raise ValueError(f"width must be an even integer ≥ 2 (half cosines, half sines), got {self.width!r}")
         if not self.base > 1:
-            raise ValueError(f"base={self.base} must be above 1: try 10000")
+            raise ValueError(f"base must be greater than 1, got {self.base}: try base=10000")
 
     def __call__(self, graphs: Digraphs) -> NodeEncoding:
         """Encode every graph."""
@@ -33,7 +38,7 @@ class Sinusoidal:
         return NodeEncoding(node_ptr=graphs.node_ptr, values=self.of_numbers(numbers))
 
     def of_numbers(self, numbers: Int[Tensor, " n"]) -> Float[Tensor, "n d"]:
-        """The rows of nodes with these numbers."""
+        """The encodings of nodes with these numbers."""
         exponent = torch.arange(0, self.width, 2, device=numbers.device, dtype=torch.float64) / self.width
         angle = numbers[:, None] / self.base**exponent
         return torch.stack([angle.cos(), angle.sin()], dim=-1).flatten(1).float()
@@ -41,9 +46,12 @@ class Sinusoidal:
 
 @dataclass(frozen=True)
 class Depth:
-    """Length of the shortest path from a node without in-edges, capped: the depth in a tree, an index for an embedding.
+    """Length of the shortest path from a node without in-edges, as an index for an embedding; in a tree, the depth.
 
-    Nodes that no source reaches (those on or behind cycles only) get the cap.
+    Nodes that cannot be reached from such a node (only from cycles) get the cap.
+
+    Args:
+        cap: Largest depth.
 
     >>> Depth(cap=2)(Digraphs.from_edges([[0, 1, 2], [1, 2, 3]]))[0].tolist()
     [0, 1, 2, 2]
@@ -52,8 +60,7 @@ class Depth:
     cap: int = 20
 
     def __post_init__(self) -> None:
-        if isinstance(self.cap, bool) or not isinstance(self.cap, int) or self.cap < 1:
-            raise ValueError(f"cap={self.cap!r} is no depth: give an integer ≥ 1, such as cap=20")
+        check_positive("cap", self.cap)
 
     def __call__(self, graphs: Digraphs) -> NodeEncoding:
         """Encode every graph."""

@@ -1,4 +1,4 @@
-"""What encodings return: eigenpairs, one vector a node, or one vector a pair of nodes; packed over many graphs."""
+"""Results of encodings: eigenpairs, one vector per node, or one vector per node pair; packed over many graphs."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,10 +14,15 @@ from magnetite.packed import Axis, Packed
 class Eigenpairs(Packed):
     """The k lowest eigenpairs of each graph; with several potentials, every shape has an axis `Q` before `k`.
 
-    `values[g, j]` belongs to column `j` of the graph's rows of `vectors`. `mask` tells which of the `k` slots are real
-    (a graph of `n < k` nodes has `n`). `group` numbers runs of equal eigenvalues from 0, −1 in padding: within a group
-    the basis is arbitrary, only the projector `Σ γγᴴ` is not. `anchored` tells whether the graph alone decided a
-    vector's phase (see `magnetite.linalg.normalise`). A single number as index gives one graph's, without the axis `b`.
+    Indexing with an integer gives the eigenpairs of one graph, without the axis `b`.
+
+    Args:
+        values: Eigenvalues; `values[g, j]` belongs to column `j` of the vectors of graph `g`.
+        vectors: Eigenvectors of all graphs, one row per node.
+        mask: Which of the `k` eigenpairs exist; a graph of `n < k` nodes has `n`.
+        group: Number of the group of equal eigenvalues, from 0, and −1 in padding. Within a group the basis is
+            arbitrary; only the projector `Σ γγᴴ` is not.
+        anchored: Whether the graph alone determines the phase of the vector, see `magnetite.linalg.phase.normalise`.
     """
 
     values: Float[Tensor, "*b k"]
@@ -40,16 +45,16 @@ class Eigenpairs(Packed):
     def one(self, position: int) -> "Eigenpairs":
         """One graph's eigenpairs: values `[k]`, vectors `[n, k]`."""
         if self.values.ndim < self.vectors.ndim:
-            raise TypeError("these are one graph's eigenpairs already: index values and vectors instead")
+            raise TypeError("these are one graph's eigenpairs: index values and vectors instead")
         part = self._slice(position, position + 1)
         flat = {name: getattr(part, name)[0] for name, (axis, _) in self.axes.items() if axis == "graph"}
         return Eigenpairs._trusted(node_ptr=part.node_ptr, vectors=part.vectors, **flat)
 
     def determined(self, gap: float = 1e-4) -> Bool[Tensor, "*b k"]:
-        """Which eigenvectors theory fixes: real slots, anchored phase, and no other known eigenvalue within `gap`.
+        """Which eigenvectors are unique: they exist, have an anchored phase, and no other eigenvalue within `gap`.
 
-        The last of the `k` known eigenvalues has an unknown neighbour above unless the graph has no more, so it never
-        counts when `k < n`. The root comes from the first eigenvector, so where that is not simple, none is fixed.
+        The next eigenvalue after the last of the `k` is unknown if `k < n`, so the last vector then never counts. The
+        root is found from the first eigenvector, so if that is not unique, none is.
         """
         values = self.values.masked_fill(~self.mask, torch.inf)
         distance = torch.nn.functional.pad(values.diff(dim=-1).nan_to_num(nan=torch.inf), (1, 1), value=torch.inf)
@@ -58,19 +63,21 @@ class Eigenpairs(Packed):
         return apart & self.mask & self.anchored & apart[..., :1]
 
     def projectors(self) -> list[Shaped[Tensor, "n n"]]:
-        """For one graph: `P_g = Σ_{j∈g} γ_j γ_jᴴ` of each group of equal eigenvalues, the same for every basis.
+        """For one graph: `P_g = Σ_{j∈g} γ_j γ_jᴴ` of each group of equal eigenvalues, independent of the basis.
 
-        The last group may continue beyond `k`; with `k ≥ n` all are complete and they add up to the identity.
+        The last group may continue beyond `k`; with `k ≥ n` all are complete and add up to the identity.
         """
         if self.vectors.ndim != 2 or self.values.ndim != 1:
-            raise TypeError("projectors belong to one graph and one potential: index the eigenpairs first, pairs[0]")
+            raise TypeError(
+                "projectors need eigenpairs of one graph and one potential: index them first, as in pairs[0]"
+            )
         columns = [self.vectors[:, self.group == number] for number in range(int(self.group.max()) + 1)]
         return [column @ column.mH for column in columns]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NodeEncoding(Packed):
-    """One vector a node: `encoding[i]` is `[n, d]`, `encoding.values` has the nodes of all graphs end to end."""
+    """One vector per node: `encoding[i]` is `[n, d]`, `encoding.values` has the nodes of all graphs."""
 
     values: Shaped[Tensor, "n ..."]
 
@@ -80,13 +87,13 @@ class NodeEncoding(Packed):
         return f"NodeEncoding({len(self)} graphs, {tuple(self.values.shape)})"
 
     def one(self, position: int) -> Shaped[Tensor, "n ..."]:
-        """One graph's vectors."""
+        """The vectors of one graph."""
         return self._slice(position, position + 1).values
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PairEncoding(Packed):
-    """One vector an ordered pair of nodes: `encoding[i]` is `[n, n, f]`, start × landing × feature."""
+    """One vector per ordered node pair: `encoding[i]` is `[n, n, f]`, start × landing × feature."""
 
     pair_ptr: Int[Tensor, " starts"]
     values: Float[Tensor, "pairs f"]
@@ -98,7 +105,7 @@ class PairEncoding(Packed):
         return f"PairEncoding({len(self)} graphs, {self.values.shape[-1]} features)"
 
     def one(self, position: int) -> Float[Tensor, "n n f"]:
-        """One graph's pairs."""
+        """The vectors of one graph."""
         part = self._slice(position, position + 1)
         size = int(part.node_ptr[-1])
         return part.values.view(size, size, -1)
@@ -106,10 +113,12 @@ class PairEncoding(Packed):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TopPairs(Packed):
-    """One vector for some of the pairs: those of each start node with the landing nodes that matter most to it.
+    """One vector for some node pairs: those of each start node with its likeliest landing nodes.
 
-    `landing[u]` are node ids within the graph, −1 where there are fewer; `values[u]` are their features. No exact
-    probability exceeds its value by more than `lost[u]` of its feature.
+    Args:
+        landing: Landing nodes of each start node, as node numbers within the graph; −1 if there are fewer.
+        values: Features of these node pairs.
+        lost: By how much an exact probability may exceed its value, per start node and feature.
     """
 
     landing: Int[Tensor, "n top"]
@@ -123,4 +132,4 @@ class TopPairs(Packed):
 
 
 RESULTS: dict[str, type[Packed]] = {kind.__name__: kind for kind in (Eigenpairs, NodeEncoding, PairEncoding, TopPairs)}
-"""The kinds of results by the name that stands in their files."""
+"""The kinds of results by the name stored in their files."""

@@ -1,4 +1,4 @@
-"""Which engine solves which graph: the CPU's for small ones, dense batches, and an iterative one for large ones."""
+"""Which solver computes the eigenpairs of which graph: kernels for small graphs, dense batches, or an iteration."""
 
 import sys
 from collections.abc import Iterator
@@ -8,47 +8,53 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from magnetite.encodings.chunks import Chunk, for_each_chunk
+from magnetite.encodings.dense import DenseBatch, for_each_batch
 from magnetite.encodings.results import Eigenpairs
 from magnetite.graphs import Digraphs
 from magnetite.linalg.eigen import SolverFailure, equal_groups, lowest_eigenpairs
 from magnetite.linalg.eigen_cpu import ENGINE_UP_TO, lowest_of_graphs
 from magnetite.linalg.eigen_sparse import Progress
+from magnetite.linalg.laplacian import Operator
 from magnetite.linalg.large import lowest_of_large
-from magnetite.linalg.normalise import normalise
-from magnetite.linalg.operators import Operator
+from magnetite.linalg.phase import normalise
 from magnetite.packed import ragged_rows
 
 LARGE_BY = 16
-"""Graphs of more nodes than this times k gain from an iteration for k pairs, if they are large at all."""
+"""Large graphs with more than this times k nodes are solved by iteration."""
 
 SHOWN_FROM = 20_000
-"""Graphs of so many nodes get a progress bar."""
+"""Number of nodes from which a progress bar is shown."""
 
 DENSE_ON_GPU = 4096
-"""On a GPU, dense matrices up to this size are faster than the iteration."""
+"""Size up to which dense matrices are faster than the iteration on a GPU."""
 
 
 def solve(
     graphs: Digraphs, operator: Operator, roots: Int[Tensor, " b"] | None, result: Eigenpairs, single: bool = False
 ) -> None:
-    """Write the lowest eigenpairs of every graph into `result`; what one engine does not verify, the next one solves.
+    """Write the lowest eigenpairs of every graph into `result`; those that fail verification go to the next solver.
 
-    `single` allows single precision in dense batches on a GPU.
-    Laplacians are positive semi-definite: eigenvalues below zero are rounding, and become zero.
+    Laplacians are positive semi-definite: negative eigenvalues are rounding errors and become zero.
+
+    Args:
+        graphs: Graphs to encode.
+        operator: Which Laplacian.
+        roots: Root node of each graph; if None, the foremost source.
+        result: Eigenpairs to fill.
+        single: Allow single precision in dense batches on a GPU.
     """
     waiting = torch.arange(len(graphs), device=graphs.device)
     if graphs.device.type == "cpu":
-        waiting = _by_engine(graphs, operator, roots, result)
+        waiting = _by_kernels(graphs, operator, roots, result)
     waiting = _by_iteration(graphs, waiting, operator, roots, result)
     if waiting.numel():
         _by_dense_batches(graphs, waiting, operator, roots, result, single and graphs.device.type != "cpu")
 
 
-def _by_engine(
+def _by_kernels(
     graphs: Digraphs, operator: Operator, roots: Int[Tensor, " b"] | None, result: Eigenpairs
 ) -> Int[Tensor, " left"]:
-    """Solve the small graphs from their edges; the ids of those that are left."""
+    """Solve the small graphs from their edges; return the ids of the others."""
     small = graphs.sizes <= ENGINE_UP_TO
     ids = small.nonzero().squeeze(1)
     chosen = graphs if len(ids) == len(graphs) else graphs.select(ids)
@@ -69,7 +75,7 @@ def _by_engine(
 def _by_iteration(
     graphs: Digraphs, ids: Int[Tensor, " some"], operator: Operator, roots: Int[Tensor, " b"] | None, result: Eigenpairs
 ) -> Int[Tensor, " left"]:
-    """Solve the large ones of these graphs as sparse matrices, one after the other; the ids of those that are left."""
+    """Solve the large graphs as sparse matrices, one after the other; return the ids of the others."""
     k = result.values.shape[1]
     dense = ENGINE_UP_TO if graphs.device.type == "cpu" else DENSE_ON_GPU
     large = graphs.sizes[ids] > max(dense, LARGE_BY * k)
@@ -93,7 +99,7 @@ def _by_iteration(
 
 @contextmanager
 def _progress_bar(nodes: int, k: int) -> Iterator[Progress | None]:
-    """A bar of the pairs found, where a graph takes long enough and somebody looks at a terminal."""
+    """A bar of converged eigenpairs, if the graph is large and stderr is a terminal."""
     if nodes < SHOWN_FROM or not sys.stderr.isatty():
         yield None
         return
@@ -113,16 +119,16 @@ def _by_dense_batches(
     result: Eigenpairs,
     single: bool,
 ) -> None:
-    """Solve these graphs as dense matrices, by LAPACK or on the graphs' device."""
+    """Solve these graphs as dense matrices on their device."""
     k, dtype = result.values.shape[1], result.vectors.dtype
 
-    def work(chunk: Chunk) -> None:
-        values, vectors = lowest_eigenpairs(operator.dense(chunk.adjacency), k, single)
-        vectors, anchored = normalise(vectors, None if roots is None else roots[chunk.ids])
+    def work(batch: DenseBatch) -> None:
+        values, vectors = lowest_eigenpairs(operator.dense(batch.adjacency), k, single)
+        vectors, anchored = normalise(vectors, None if roots is None else roots[batch.ids])
         kept = values.shape[1]
-        result.values[chunk.ids, :kept] = values.clamp(min=0).to(result.values)
-        result.vectors[ragged_rows(graphs.node_ptr, chunk.ids), :kept] = vectors.flatten(0, 1).to(dtype)
-        result.group[chunk.ids, :kept] = equal_groups(values, torch.ones_like(values, dtype=torch.bool))
-        result.anchored[chunk.ids, :kept] = anchored
+        result.values[batch.ids, :kept] = values.clamp(min=0).to(result.values)
+        result.vectors[ragged_rows(graphs.node_ptr, batch.ids), :kept] = vectors.flatten(0, 1).to(dtype)
+        result.group[batch.ids, :kept] = equal_groups(values, torch.ones_like(values, dtype=torch.bool))
+        result.anchored[batch.ids, :kept] = anchored
 
-    for_each_chunk(graphs, work, ids)
+    for_each_batch(graphs, work, ids)

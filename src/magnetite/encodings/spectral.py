@@ -6,26 +6,33 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from magnetite.encodings.chunks import check_graphs
+from magnetite.encodings.checks import check_dtype, check_graphs, check_positive
 from magnetite.encodings.results import Eigenpairs
 from magnetite.encodings.solve import solve
 from magnetite.graphs import Digraphs
-from magnetite.linalg.laplacian import convention_named
-from magnetite.linalg.operators import Operator
+from magnetite.linalg.laplacian import Operator
+from magnetite.linalg.phase import convention_named
 from magnetite.linalg.potential import Potential, Relative, check_potential
 
 
 @dataclass(frozen=True)
 class MagneticLaplacian:
-    """The k lowest eigenpairs of the magnetic Laplacian, whose phases know which way an edge points.
+    """The k lowest eigenpairs of the magnetic Laplacian, whose phases encode the directions of the edges.
 
-    `L_N = I − (D_s^{-1/2} A_s D_s^{-1/2}) ⊙ exp(iΘ)` with `Θ[u,v] = ±2πq` along a one-way edge. `q` is absolute (a
-    number in `[0, 0.5]`), `Relative(q')`, or a tuple of these (multi-q: one more axis `Q` before `k`). With
-    `normalised=False` it is `L_U = D_s − A_s ⊙ exp(iΘ)`. `root` names the graph feature that holds each graph's root
-    node; without it the foremost source is found. All is solved and verified in double precision, `q = 0` as a real
-    problem; `dtype` is that of the result. `precision="single"` lets a GPU solve in single precision, faster, with
-    residuals below 2e-5, but vectors of close eigenvalues then lose digits.
-    `magnetite.linalg.laplacian.CONVENTIONS` lists the other conventions.
+    `L_N = I − (D_s^{-1/2} A_s D_s^{-1/2}) ⊙ exp(iΘ)` with `Θ[u,v] = ±2πq` along a one-way edge, or
+    `L_U = D_s − A_s ⊙ exp(iΘ)`. Eigenpairs are computed and verified in double precision; `q = 0` is a real problem.
+
+    Args:
+        k: Number of eigenpairs.
+        q: Potential: absolute (a number in `[0, 0.5]`), `Relative(q')`, or a tuple of these, which adds an axis `Q`
+            before `k`.
+        normalised: `L_N` instead of `L_U`.
+        convention: How weights and directions become a matrix, a name in `magnetite.linalg.phase.CONVENTIONS`.
+        root: Name of the graph feature with the root node of each graph, where phases are zero; by default the
+            foremost source.
+        dtype: Type of the result, float32 or float64.
+        precision: "double", or "single" to let a GPU compute in single precision: faster, with residuals below 2e-5,
+            but less accurate for vectors of close eigenvalues.
 
     >>> path = Digraphs.from_edges([[0, 1, 2], [1, 2, 3]])
     >>> pairs = MagneticLaplacian(k=2, q=Relative(0.25))(path)
@@ -42,12 +49,12 @@ class MagneticLaplacian:
     precision: str = "double"
 
     def __post_init__(self) -> None:
-        check_k(self.k)
+        check_positive("k", self.k)
         check_potential(self.q)
         convention_named(self.convention)
         check_dtype(self.dtype)
         if self.precision not in ("double", "single"):
-            raise ValueError(f"precision={self.precision!r} is not known: give 'double' or 'single'")
+            raise ValueError(f"precision must be 'double' or 'single', got {self.precision!r}")
 
     def __call__(self, graphs: Digraphs) -> Eigenpairs:
         """Encode every graph."""
@@ -65,9 +72,15 @@ class MagneticLaplacian:
 
 @dataclass(frozen=True)
 class Laplacian:
-    """The k lowest eigenpairs of the combinatorial Laplacian `L_N = I − D_s^{-1/2} A_s D_s^{-1/2}`: blind to direction.
+    """The k lowest eigenpairs of the combinatorial Laplacian `L_N = I − D_s^{-1/2} A_s D_s^{-1/2}`, ignoring direction.
 
-    The vectors are real; the sign of each is fixed as in `MagneticLaplacian`.
+    The vectors are real; the sign of each is chosen as in `MagneticLaplacian`.
+
+    Args:
+        k: Number of eigenpairs.
+        normalised: `L_N` instead of `L_U = D_s − A_s`.
+        root: Name of the graph feature with the root node of each graph; by default the foremost source.
+        dtype: Type of the result, float32 or float64.
 
     >>> Laplacian(k=2, normalised=False)(Digraphs.from_edges([[0, 2], [1, 3]])).values.tolist()
     [[0.0, 0.0]]
@@ -79,24 +92,12 @@ class Laplacian:
     dtype: torch.dtype = torch.float32
 
     def __post_init__(self) -> None:
-        check_k(self.k)
+        check_positive("k", self.k)
         check_dtype(self.dtype)
 
     def __call__(self, graphs: Digraphs) -> Eigenpairs:
         """Encode every graph."""
         return _encode(graphs, self.k, Operator(0, self.normalised), self.dtype, self.root)
-
-
-def check_k(k: int) -> None:
-    """Refuse what is no number of eigenvectors."""
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise ValueError(f"k={k!r} is no number of eigenvectors: give an integer ≥ 1, such as k=8")
-
-
-def check_dtype(dtype: torch.dtype, known: tuple[torch.dtype, ...] = (torch.float32, torch.float64)) -> None:
-    """Refuse what is no real floating-point type of the results."""
-    if dtype not in known:
-        raise ValueError(f"dtype={dtype} is not supported: give {' or '.join(map(str, known))}")
 
 
 def _encode(
@@ -119,12 +120,14 @@ def _encode(
 def _roots(graphs: Digraphs, name: str) -> Int[Tensor, " b"]:
     if name not in graphs.graph_features:
         known = ", ".join(graphs.graph_features) or "none"
-        raise ValueError(f"the graphs have no graph feature {name!r} to take roots from (they have {known}): add it")
+        raise ValueError(
+            f"the graphs have no graph feature {name!r} for the roots, only: {known}; add it, or omit root"
+        )
     roots = graphs.graph_features[name].long()
     wrong = ((roots < 0) | (roots >= graphs.sizes)).nonzero()
     if wrong.numel():
         graph = int(wrong[0])
         raise ValueError(
-            f"root {int(roots[graph])} of graph {graph} is outside its nodes 0…{int(graphs.sizes[graph]) - 1}"
+            f"root {int(roots[graph])} of graph {graph} is not one of its nodes 0…{int(graphs.sizes[graph]) - 1}"
         )
     return roots

@@ -1,32 +1,36 @@
-"""Directional random walks as an encoding of pairs of nodes."""
+"""Directed random walks as an encoding of node pairs."""
 
 from dataclasses import dataclass
 
 import torch
 
-from magnetite.encodings.chunks import Chunk, for_each_chunk
+from magnetite.encodings.checks import check_dtype, check_positive
+from magnetite.encodings.dense import DenseBatch, for_each_batch
 from magnetite.encodings.results import PairEncoding, TopPairs
-from magnetite.encodings.spectral import check_dtype
 from magnetite.graphs import Digraphs
-from magnetite.linalg.walks import walk_features
-from magnetite.linalg.walks_sparse import top_walks
+from magnetite.linalg.walks import top_walks, walk_features
 from magnetite.packed import ragged_rows, starts
 
 PAIRS_UP_TO = 8192
-"""Most nodes of a graph all of whose pairs are encoded: half a gigabyte a feature."""
+"""Largest number of nodes of a graph whose node pairs are all encoded, in 256 MiB per feature."""
 
 DTYPES = (torch.float16, torch.float32, torch.float64)
-"""Types of the features."""
+"""Types that the features may have."""
 
 
 @dataclass(frozen=True)
 class RandomWalk:
     """Landing probabilities `[Π(R), R^k, …, R, T, …, T^k, Π(T)]` of walks against and along the edges.
 
-    `walks[i]` is `[n, n, 2(steps + 1)]`: start × landing × feature. Steps are drawn in proportion to the weights; a
-    node without the needed edges stays where it is. `Π(T) = p (I − (1−p) T)^{-1}` with `p = restart`; `restart=None`
-    leaves `Π` out, `reverse=False` leaves the reverse walks out. `dtype` may also be half
-    precision, since pairs take much memory.
+    `walks[i]` is `[n, n, 2(steps + 1)]`: start × landing × feature. `T` is the transition matrix along the edges, with
+    probabilities proportional to the weights, `R` the one against them, and `Π(T) = p (I − (1−p) T)^{-1}` personalised
+    PageRank. A walk stays at a node that it cannot leave.
+
+    Args:
+        steps: Number of powers k.
+        restart: Restart probability `p` of PageRank, in (0, 1]; None omits `Π`.
+        reverse: Include walks against the edges.
+        dtype: Type of the result; float16 saves memory.
 
     >>> walks = RandomWalk(steps=1, restart=None)(Digraphs.from_edges([[0, 1], [1, 2]]))
     >>> walks[0][0].tolist()
@@ -44,7 +48,7 @@ class RandomWalk:
 
     @property
     def width(self) -> int:
-        """Number of features of a pair."""
+        """Number of features per node pair."""
         return (self.steps + (self.restart is not None)) * (1 + self.reverse)
 
     def __call__(self, graphs: Digraphs) -> PairEncoding:
@@ -52,27 +56,33 @@ class RandomWalk:
         largest = max(graphs.sizes.tolist(), default=0)
         if largest > PAIRS_UP_TO:
             raise ValueError(
-                f"a graph of {largest} nodes has too many pairs for RandomWalk (at most {PAIRS_UP_TO} nodes): use "
-                f"SparseRandomWalk(steps={self.steps}, restart={self.restart}, top=64)"
+                f"RandomWalk supports graphs of at most {PAIRS_UP_TO} nodes, got {largest}: "
+                f"use SparseRandomWalk(steps={self.steps}, restart={self.restart}, top=64)"
             )
         pair_ptr = starts(graphs.sizes**2)
         values = torch.empty((int(pair_ptr[-1]), self.width), dtype=self.dtype, device=graphs.device)
 
-        def work(chunk: Chunk) -> None:
-            features = walk_features(chunk.adjacency, self.steps, self.restart, self.reverse)
-            values[ragged_rows(pair_ptr, chunk.ids)] = features.flatten(0, 2).to(self.dtype)
+        def work(batch: DenseBatch) -> None:
+            features = walk_features(batch.adjacency, self.steps, self.restart, self.reverse)
+            values[ragged_rows(pair_ptr, batch.ids)] = features.flatten(0, 2).to(self.dtype)
 
-        for_each_chunk(graphs, work)
+        for_each_batch(graphs, work)
         return PairEncoding(node_ptr=graphs.node_ptr, pair_ptr=pair_ptr, values=values)
 
 
 @dataclass(frozen=True)
 class SparseRandomWalk:
-    """`RandomWalk` for graphs with too many pairs: the `top` landing nodes of each start node, and their features.
+    """`RandomWalk` for large graphs: the `top` likeliest landing nodes of each start node, and their features.
 
-    The start node comes first where a walk lands there, then the nodes of the largest sums of features. Entries below
-    `tolerance` are dropped between steps, and PageRank is pushed until no node holds more than that: `TopPairs.lost`
-    says how much probability that leaves out. With `tolerance=0` and `restart=None` the features are exact.
+    The start node comes first if a walk can land there, then the nodes with the largest sums of features. With
+    `tolerance=0` and `restart=None` the features are exact; otherwise `TopPairs.lost` bounds the error.
+
+    Args:
+        steps: Number of powers k.
+        restart: Restart probability of PageRank, in (0, 1]; None omits it.
+        reverse: Include walks against the edges.
+        top: Number of landing nodes per start node.
+        tolerance: Probabilities below this are dropped between steps and while computing PageRank.
 
     >>> walks = SparseRandomWalk(steps=1, restart=None, top=2)(Digraphs.from_edges([[0, 1], [1, 2]]))
     >>> walks.landing.tolist()
@@ -87,11 +97,10 @@ class SparseRandomWalk:
 
     def __post_init__(self) -> None:
         _check_walk(self.steps, self.restart)
-        if isinstance(self.top, bool) or not isinstance(self.top, int) or self.top < 1:
-            raise ValueError(f"top={self.top!r} is no number of landing nodes: give an integer ≥ 1, such as top=64")
+        check_positive("top", self.top)
         if not 0 <= self.tolerance < 1 or (self.tolerance == 0 and self.restart is not None):
             raise ValueError(
-                f"tolerance={self.tolerance} is not in (0, 1): PageRank by pushing never ends at 0; try tolerance=1e-3"
+                f"tolerance must be in (0, 1), or 0 if restart is None, got {self.tolerance}: try tolerance=1e-3"
             )
 
     def __call__(self, graphs: Digraphs) -> TopPairs:
@@ -105,7 +114,8 @@ class SparseRandomWalk:
 
 
 def _check_walk(steps: int, restart: float | None) -> None:
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        raise ValueError(f"steps={steps!r} is no number of steps: give an integer ≥ 1, such as steps=3")
+    check_positive("steps", steps)
     if restart is not None and not 0 < restart <= 1:
-        raise ValueError(f"restart={restart} is no probability in (0, 1]: try restart=0.05, or None for no PageRank")
+        raise ValueError(
+            f"restart must be in (0, 1], or None for no PageRank, got {restart}: try restart=0.05"
+        )

@@ -1,1 +1,1 @@
-"""Readers and writers: graphs of other libraries, files of users, and atomic storage."""
+"""Readers and writers, below graphs: other libraries, users' files, atomic storage, provenance of results."""

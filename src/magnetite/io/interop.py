@@ -1,6 +1,9 @@
-"""Edge lists from and to the graph types of other libraries: networkx, SciPy, and (by duck typing) PyG."""
+"""Edge lists as NumPy arrays, and their conversion from and to networkx, SciPy and PyG.
 
-from collections.abc import Iterable, Iterator, Sequence
+networkx, SciPy and PyG take longer to import than all of magnetite, so each is imported by the functions that need it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +15,25 @@ if TYPE_CHECKING:
     import networkx as nx
     from scipy.sparse import coo_array
 
-PYG_OWN = ("index", "batch", "ptr", "adj", "face", "edge_weight")
-"""Parts of the names of what PyG's `Data` has beside features, or counts through all graphs of a batch."""
+PYG_RESERVED = ("index", "batch", "ptr", "adj", "face", "edge_weight")
+"""An attribute of PyG's `Data` whose name contains one of these is not a feature."""
 
 
 @dataclass(frozen=True)
 class EdgeList:
-    """One graph: edges `[2, m]` from `edges[0]` to `edges[1]`, the number of nodes, and weights if it has any."""
+    """One graph as plain arrays.
+
+    Args:
+        edges: Sources and targets, integers of shape `[2, m]`.
+        num_nodes: Number of nodes.
+        weights: One weight per edge, or None.
+        names: One name per node, or None.
+    """
 
     edges: np.ndarray
     num_nodes: int
     weights: np.ndarray | None = None
+    names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "edges", _edge_array(self.edges))
@@ -30,19 +41,19 @@ class EdgeList:
             object.__setattr__(self, "weights", _weight_array(self.weights, self.edges.shape[1]))
 
     def filled_weights(self) -> np.ndarray:
-        """The weights, ones where there are none."""
+        """The weights, or ones if there are none."""
         return np.ones(self.edges.shape[1]) if self.weights is None else self.weights
 
 
 def from_edges(edge_index: Any, num_nodes: int | Sequence[int] | None, edge_weight: Any) -> Iterator[EdgeList]:
-    """Edge lists from one `[2, m]` array or a list; the number of nodes is the largest id + 1 where not given."""
+    """Edge lists from one `[2, m]` array or a list of them; `num_nodes` defaults to the largest node id + 1."""
     many = isinstance(edge_index, list | tuple) and (not edge_index or np.ndim(_numpy(edge_index[0])) == 2)
     arrays = list(edge_index) if many else [edge_index]
     sizes = list(num_nodes) if isinstance(num_nodes, Iterable) else [num_nodes] * len(arrays)
     weights = [None] * len(arrays) if edge_weight is None else list(edge_weight) if many else [edge_weight]
-    for given, name in ((sizes, "num_nodes"), (weights, "edge_weight")):
-        if len(given) != len(arrays):
-            raise ValueError(f"{len(given)} entries of {name} for {len(arrays)} graphs: give one a graph")
+    for values, name in ((sizes, "num_nodes"), (weights, "edge_weight")):
+        if len(values) != len(arrays):
+            raise ValueError(f"{name} must have one entry per graph, got {len(values)} for {len(arrays)} graphs")
     for array, size, weight in zip(arrays, sizes, weights, strict=True):
         edges = _edge_array(array)
         if size is None:
@@ -50,13 +61,13 @@ def from_edges(edge_index: Any, num_nodes: int | Sequence[int] | None, edge_weig
         yield EdgeList(edges, int(size), weight)
 
 
-def listed(graphs: Any, mark: str) -> Iterable[Any]:
-    """A single graph (told by an attribute that it has) as a list of one."""
-    return [graphs] if hasattr(graphs, mark) else graphs
+def listed(graphs: Any, attribute: str) -> Iterable[Any]:
+    """A single graph, recognised by one of its attributes, as a list of one; anything else unchanged."""
+    return [graphs] if hasattr(graphs, attribute) else graphs
 
 
 def from_networkx(graph: "nx.Graph", weight: str) -> EdgeList:
-    """Edge list of a networkx graph; its nodes are numbered in their own order."""
+    """Edge list of a networkx graph, with the nodes numbered in the order of the graph."""
     directed = graph if graph.is_directed() else graph.to_directed()
     number = {node: i for i, node in enumerate(graph)}
     rows = [(number[u], number[v], w) for u, v, w in directed.edges(data=weight, default=None)]
@@ -66,28 +77,28 @@ def from_networkx(graph: "nx.Graph", weight: str) -> EdgeList:
 
 
 def to_networkx(item: EdgeList) -> "nx.DiGraph":
-    """A `DiGraph`, or a `MultiDiGraph` where edges are repeated."""
+    """A `DiGraph`, or a `MultiDiGraph` if there are repeated edges."""
     import networkx as nx
 
     repeated = np.unique(item.edges, axis=1).shape[1] < item.edges.shape[1]
     graph = nx.MultiDiGraph() if repeated else nx.DiGraph()
     graph.add_nodes_from(range(item.num_nodes))
-    pairs = item.edges.T.tolist()
+    edges = item.edges.T.tolist()
     if item.weights is None:
-        graph.add_edges_from(pairs)
+        graph.add_edges_from(edges)
     else:
-        graph.add_weighted_edges_from((u, v, w) for (u, v), w in zip(pairs, item.weights.tolist(), strict=True))
+        graph.add_weighted_edges_from((u, v, w) for (u, v), w in zip(edges, item.weights.tolist(), strict=True))
     return graph
 
 
 def from_scipy(matrix: Any) -> EdgeList:
-    """Edge list of a square sparse matrix; explicit zeros are no edges, and a matrix of ones is unweighted."""
+    """Edge list of a square sparse matrix; explicit zeros are dropped, and a matrix of ones is unweighted."""
     from scipy.sparse import coo_array, issparse
 
     if not issparse(matrix):
-        raise TypeError(f"{type(matrix).__name__} is not a SciPy sparse matrix: wrap it in scipy.sparse.coo_array")
+        raise TypeError(f"expected a SciPy sparse matrix, got {type(matrix).__name__}: use scipy.sparse.coo_array")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"an adjacency matrix is square, this one has shape {matrix.shape}")
+        raise ValueError(f"an adjacency matrix must be square, got shape {matrix.shape}")
     entries = coo_array(matrix)
     kept = entries.data != 0
     weights = entries.data[kept]
@@ -95,7 +106,7 @@ def from_scipy(matrix: Any) -> EdgeList:
 
 
 def to_scipy(item: EdgeList) -> "coo_array":
-    """Sparse adjacency matrix with repeated edges summed."""
+    """Sparse adjacency matrix, with the weights of repeated edges summed."""
     from scipy.sparse import coo_array
 
     matrix = coo_array((item.filled_weights(), tuple(item.edges)), shape=(item.num_nodes, item.num_nodes))
@@ -116,37 +127,55 @@ def from_pyg(data: Any) -> EdgeList:
 
 
 def pyg_features(items: Sequence[Any]) -> dict[str, dict[str, Tensor]]:
-    """The tensors, arrays and numbers that all of some `Data` have, by what they have a row for: nodes, edges, graphs.
+    """The tensors, arrays and numbers that every `Data` has, grouped into node, edge and graph features.
 
-    What has as many rows as two of these is told apart as PyG does it, by 'edge' in its name, but over all graphs.
+    The group follows from the number of rows in all graphs. Where several fit, an attribute with 'edge' in its name is
+    an edge feature, as in PyG.
     """
     features: dict[str, dict[str, Tensor]] = {"node_features": {}, "edge_features": {}, "graph_features": {}}
-    for name in items[0].keys():  # noqa: SIM118 (PyG iterates over other things)
-        if name == "num_nodes" or any(part in name for part in PYG_OWN) or not all(name in item for item in items):
+    for name in items[0].keys():  # noqa: SIM118 (iterating over a Data gives pairs)
+        if name == "num_nodes" or any(word in name for word in PYG_RESERVED) or not all(name in item for item in items):
             continue
         values = [item[name] for item in items]
         if not all(isinstance(value, Tensor | np.ndarray | int | float) for value in values):
             continue
         rows = [torch.atleast_1d(torch.as_tensor(value)).detach().cpu() for value in values]
-        kinds = set.intersection(*(_kinds(row.shape[0], item) for row, item in zip(rows, items, strict=True)))
+        fitting = set.intersection(*(_fitting(row.shape[0], item) for row, item in zip(rows, items, strict=True)))
         order = ["edge_features"] * ("edge" in name) + ["node_features", "graph_features", "edge_features"]
-        kind = next((kind for kind in order if kind in kinds), None)
-        if kind is not None:
-            features[kind][name] = _joined(name, rows)
+        group = next((group for group in order if group in fitting), None)
+        if group is not None:
+            features[group][name] = _concatenated(name, rows)
     return features
 
 
-def _kinds(rows: int, data: Any) -> set[str]:
+def to_pyg(edges: Tensor, num_nodes: int, weights: Tensor | None, features: Mapping[str, Tensor]) -> Any:
+    """A PyG `Data` with `edge_index`, `edge_weight` if there are weights, and the features as attributes."""
+    from torch_geometric.data import Data
+
+    data = Data(edge_index=edges.long(), num_nodes=num_nodes)
+    if weights is not None:
+        data.edge_weight = weights
+    for name, tensor in features.items():
+        check_pyg_name(name)
+        data[name] = tensor
+    return data
+
+
+def check_pyg_name(name: str) -> None:
+    """Refuse the name of an attribute that PyG would shift by the number of nodes when it builds a batch."""
+    if "index" in name or "batch" in name:
+        raise ValueError(f"PyG shifts attributes with 'index' or 'batch' in their name: rename {name!r}")
+
+
+def _fitting(rows: int, data: Any) -> set[str]:
     counts = {"node_features": data.num_nodes, "edge_features": data.edge_index.shape[1], "graph_features": 1}
-    return {kind for kind, count in counts.items() if rows == count}
+    return {group for group, count in counts.items() if rows == count}
 
 
-def _joined(name: str, rows: Sequence[Tensor]) -> Tensor:
+def _concatenated(name: str, rows: Sequence[Tensor]) -> Tensor:
     shapes = sorted({tuple(row.shape[1:]) for row in rows})
     if len(shapes) > 1:
-        raise ValueError(
-            f"{name!r} has rows of shape {shapes[0]} in one graph, {shapes[1]} in another: make them equal"
-        )
+        raise ValueError(f"{name!r} must have rows of one shape in all graphs, got {shapes[0]} and {shapes[1]}")
     return torch.cat(list(rows))
 
 
@@ -160,18 +189,18 @@ def _edge_array(array: Any) -> np.ndarray:
     edges = _numpy(array)
     if edges.ndim != 2 or edges.shape[0] != 2:
         hint = "transpose it" if edges.ndim == 2 and edges.shape[1] == 2 else "give sources and targets as two rows"
-        raise ValueError(f"an edge_index of shape {edges.shape} was given, expected [2, m]: {hint}")
+        raise ValueError(f"edge_index must have shape [2, m], got {list(edges.shape)}: {hint}")
     if edges.size and edges.dtype.kind not in "iu":
-        raise ValueError(f"edge_index has dtype {edges.dtype}, node ids are integers: convert it")
+        raise ValueError(f"edge_index must contain integers, got dtype {edges.dtype}")
     if edges.size and (edges.max() >= 2**31 or edges.min() < -(2**31)):
-        raise ValueError(f"node id {int(edges.max())} is too large: ids are below 2**31; renumber the nodes from 0")
+        raise ValueError(f"node ids must be below 2**31, got {int(edges.max())}: renumber the nodes from 0")
     return edges.astype(np.int32)
 
 
 def _weight_array(weights: Any, count: int) -> np.ndarray:
     array = _numpy(weights)
     if array.shape != (count,):
-        raise ValueError(f"edge weights of shape {array.shape} for {count} edges: give one weight an edge")
+        raise ValueError(f"edge_weight must have one entry per edge, got shape {list(array.shape)} for {count} edges")
     if array.dtype.kind not in "iuf":
-        raise ValueError(f"edge weights have dtype {array.dtype}: give real numbers")
+        raise ValueError(f"edge_weight must contain real numbers, got dtype {array.dtype}")
     return array.astype(np.float64)

@@ -1,4 +1,4 @@
-"""How a result was obtained: seed, commit, device, versions and time, written beside every figure in `results/`."""
+"""Provenance of results: the seed, commit, device, versions and time stored with every result in `results/`."""
 
 import os
 import platform
@@ -12,14 +12,19 @@ import numpy as np
 import torch
 
 from magnetite.io.storage import DamagedFile, read_json, write_json
+from magnetite.kernels._compat import available_cores
 from magnetite.version import __version__
 
-ADVICE = "remove it, and it is measured again"
+ADVICE = "delete it and measure it again"
 """What to do with a damaged result."""
 
 
 class Record:
-    """A measured result under way: made when the work starts, written when it is done.
+    """The record of a measurement: create it before the work starts, write it when the work is done.
+
+    Args:
+        name: Name of the result and of its file.
+        seed: Seed of the measurement.
 
     >>> Record("doctest", seed=0).content({"answer": 42})["result"]
     {'answer': 42}
@@ -27,7 +32,7 @@ class Record:
 
     def __init__(self, name: str, seed: int):
         self.name, self.seed = name, seed
-        self.commit = commit()  # now: the tree may move on while this process measures what it loaded
+        self.commit = commit()  # now, because the source tree may change while this process runs
         self.started = time.perf_counter()
 
     def content(self, result: Any) -> dict[str, Any]:
@@ -44,28 +49,28 @@ class Record:
         }
 
     def write(self, folder: Path, result: Any) -> Path:
-        """Write `<name>.json` into the folder, in one step."""
+        """Write `<name>.json` to the folder, atomically."""
         path = folder / f"{self.name}.json"
         write_json(path, self.content(result))
         return path
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """A result with its provenance, as `Record` wrote it."""
+    """Read a result with its provenance, as written by `Record`."""
     content = read_json(path, "result", ADVICE)
     if not isinstance(content.get("result"), dict):
-        raise DamagedFile(f"{path} is no result (it has no table 'result'): {ADVICE}")
+        raise DamagedFile(f"{path} is not a valid result (it has no object 'result'): {ADVICE}")
     return content
 
 
-MEASURING = ("src", "benchmarks", "experiments")
-"""Folders whose changes a result may depend on."""
+MEASURING = ("src", "benchmarks", "paper")
+"""Folders of the clone whose files affect results."""
 
 
 def commit() -> str:
-    """The commit of the source tree, `+changes` if it was edited since; outside a checkout 'installed'.
+    """The git commit of the source tree, with `+changes` if files were edited; 'installed' outside a clone.
 
-    A machine that got a copy of the tree is told the commit by the environment variable MAGNETITE_COMMIT.
+    The environment variable MAGNETITE_COMMIT takes precedence, for machines with a copy of the tree without git.
     """
     if "MAGNETITE_COMMIT" in os.environ:
         return os.environ["MAGNETITE_COMMIT"]
@@ -78,10 +83,10 @@ def commit() -> str:
 
 
 def device() -> str:
-    """The GPU if there is one, else the processor and its cores."""
+    """The name of the GPU if there is one, otherwise of the processor, with the number of cores and threads."""
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
-    return f"{_processor()}, {len(os.sched_getaffinity(0))} cores, {torch.get_num_threads()} threads"
+    return f"{_processor()}, {available_cores()} cores, {torch.get_num_threads()} threads"
 
 
 def _processor() -> str:

@@ -1,4 +1,4 @@
-"""Tensors on disk: safetensors files, written whole by atomic rename, checksummed, read memory-mapped."""
+"""Atomic storage: files replaced in one step, and safetensors files with checksums, read memory-mapped."""
 
 import json
 import os
@@ -18,16 +18,16 @@ HEADER, CHECKSUM = "magnetite", "crc32"
 
 
 class DamagedFile(ValueError):
-    """A file that exists but does not hold what was written: truncated, overwritten, or not ours."""
+    """A file with unexpected content: truncated, overwritten, or not written by magnetite."""
 
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; on success it takes `path`'s place in one step, on failure it is removed.
+    """A temporary path that replaces `path` in one step on success, and is removed on failure.
 
     >>> folder = Path(tempfile.mkdtemp())
     >>> with replacing(folder / "note.txt") as part:
-    ...     _ = part.write_text("whole or not at all")
+    ...     _ = part.write_text("complete")
     >>> [file.name for file in folder.iterdir()]
     ['note.txt']
     """
@@ -45,59 +45,66 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 
 def check_writable(path: str | Path) -> None:
-    """Refuse a place where no file can be written, before any work is done for it."""
+    """Raise an error if no file can be written to `path`, before any work is done for it."""
     path = Path(path)
     if path.is_dir():
-        raise ValueError(f"{path} is a folder: give the name of a file in it")
+        raise ValueError(f"{path} is a folder: give the path of a file")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent)
     except OSError as error:
         raise ValueError(
-            f"{path} cannot be written ({error.strerror}): choose a folder that you may write to"
+            f"{path} cannot be written ({error.strerror}): choose a folder with write permission"
         ) from error
     os.close(handle)
     Path(name).unlink()
 
 
 def write_json(path: str | Path, content: object) -> None:
-    """Write `content` as indented JSON in one step."""
+    """Write `content` as indented JSON, atomically."""
     with replacing(path) as part:
         part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def read_json(path: str | Path, what: str, advice: str) -> dict[str, Any]:
-    """The table in a JSON file; a file that holds none is named, as not being `what`, with what to do.
+    """Read a JSON file that contains an object.
+
+    Args:
+        path: The file.
+        what: What the file should be, for error messages.
+        advice: What to do if it is not, for error messages.
 
     >>> path = Path(tempfile.mkdtemp()) / "note.json"
-    >>> write_json(path, {"whole": True})
+    >>> write_json(path, {"complete": True})
     >>> read_json(path, "note", "write it again")
-    {'whole': True}
+    {'complete': True}
     """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{path} does not exist: {advice}") from error
-    except ValueError as error:  # of JSON, or of UTF-8
-        raise DamagedFile(f"{path} is no {what} ({error}): {advice}") from error
+    except ValueError as error:  # invalid JSON or UTF-8
+        raise DamagedFile(f"{path} is not a valid {what} ({error}): {advice}") from error
     if not isinstance(content, dict):
-        raise DamagedFile(f"{path} is no {what} (it holds no table): {advice}")
+        raise DamagedFile(f"{path} is not a valid {what} (expected a JSON object): {advice}")
     return content
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    """Write named tensors and string metadata to a safetensors file, with a checksum, in one step."""
+    """Write named tensors, string metadata and a checksum to a safetensors file, atomically."""
     stored = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     header = json.dumps({**metadata, CHECKSUM: checksum(stored)}, sort_keys=True)
     with replacing(path) as part:
-        # One key only: safetensors writes several in random order, and equal content must give equal bytes.
+        # A single key: safetensors writes several in random order, and equal content should give equal bytes.
         save_file(stored, part, metadata={HEADER: header})
 
 
 def read_tensors(path: str | Path, verify: bool = True) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Read the tensors (memory-mapped) and metadata of a file of `write_tensors`; a damaged file is named.
+    """Read a file written by `write_tensors`: its tensors, memory-mapped, and its metadata.
 
-    `verify=False` skips the checksum, and with it the one pass over all bytes.
+    Args:
+        path: The file.
+        verify: Whether to check the checksum, which reads the whole file once.
     """
     path = Path(path)
     if not path.is_file():
@@ -107,14 +114,14 @@ def read_tensors(path: str | Path, verify: bool = True) -> tuple[dict[str, Tenso
             metadata = json.loads((file.metadata() or {}).get(HEADER, "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except SafetensorError as error:
-        raise DamagedFile(f"{path} is not a whole safetensors file ({error}): write it again") from error
+        raise DamagedFile(f"{path} is not a complete safetensors file ({error}): write it again") from error
     if verify and metadata.get(CHECKSUM) != checksum(tensors):
-        raise DamagedFile(f"{path} does not match its checksum: it was changed or damaged; write it again")
+        raise DamagedFile(f"{path} does not match its checksum, it was changed or damaged: write it again")
     return tensors, metadata
 
 
 def checksum(tensors: Mapping[str, Tensor]) -> str:
-    """CRC-32 over names, dtypes, shapes and bytes, in the order of the names.
+    """CRC-32 of names, dtypes, shapes and bytes, with the tensors sorted by name.
 
     >>> checksum({"a": torch.arange(3)}) == checksum({"a": torch.arange(3)})
     True
@@ -128,7 +135,7 @@ def checksum(tensors: Mapping[str, Tensor]) -> str:
 
 
 def as_bytes(tensor: Tensor) -> memoryview:
-    """The bytes of a contiguous CPU tensor, without a copy."""
+    """The bytes of a contiguous CPU tensor, without copying them."""
     return tensor.reshape(-1).view(torch.uint8).numpy().data
 
 

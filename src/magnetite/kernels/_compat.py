@@ -5,7 +5,6 @@ Importing this module loads neither numba nor `torch._dynamo`.
 
 import os
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -109,13 +108,12 @@ def compile_cuda(source: str, name: str, options: Sequence[str], shared_memory: 
     return kernel
 
 
-def no_alias_options() -> dict[str, Any]:
+def no_alias() -> dict[str, Any]:
     """Options for `numba.njit` that promise LLVM that no two arguments overlap.
 
-    Without it, loops over ten arrays are not vectorised. Where numba has no such flag, no options: slower, but right.
+    Without the promise, loops over ten arrays are not vectorised. Where numba has no such flag, no options: slower, but
+    right.
     """
-    if find_spec("numba.core.compiler") is None:
-        return {}
     from numba.core import compiler
 
     if not hasattr(compiler, "Compiler") or not hasattr(getattr(compiler, "Flags", None), "noalias"):
@@ -127,6 +125,23 @@ def no_alias_options() -> dict[str, Any]:
             return super().define_pipelines()
 
     return {"pipeline_class": NoAlias}
+
+
+def on_compilation(start: Callable[[Any], None], end: Callable[[Any], None]) -> None:
+    """Call `start(function)` and `end(function)` around each compilation by numba; reading from disk is not one."""
+    try:
+        from numba.core import event
+    except ImportError:
+        return
+
+    class Compilations(event.Listener):
+        def on_start(self, event: Any) -> None:
+            start(event.data["dispatcher"])
+
+        def on_end(self, event: Any) -> None:
+            end(event.data["dispatcher"])
+
+    event.register("numba:compile", Compilations())
 
 
 def stamp_cache(compiled: Any, stamp: str) -> bool:
@@ -142,8 +157,8 @@ def stamp_cache(compiled: Any, stamp: str) -> bool:
 
 
 def cache_folder(compiled: Any) -> str:
-    """Where the disk cache of a numba function is kept."""
-    return str(getattr(getattr(compiled, "_cache", None), "cache_path", "numba's cache"))
+    """Where the disk cache of a numba function is kept; empty where it has none."""
+    return str(getattr(getattr(compiled, "_cache", None), "cache_path", None) or "")
 
 
 def set_cache_folder(folder: str) -> None:

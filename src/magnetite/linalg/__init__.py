@@ -1,1 +1,1 @@
-"""Numbers only: Laplacians, potentials, eigenpairs and walks of dense batches of adjacency matrices."""
+"""Numbers only: Laplacians, potentials, phases, eigenpairs, walks and distances, of plain tensors."""

@@ -1,4 +1,4 @@
-"""Distances in hops between all pairs of nodes of many graphs; weights are no lengths and play no part."""
+"""Distances in hops between all node pairs of many graphs; edge weights are ignored."""
 
 from collections.abc import Iterator
 
@@ -9,13 +9,13 @@ from torch import Tensor
 from magnetite.linalg.threads import spread
 
 SPAN = 256
-"""Graphs that a thread works on at once."""
+"""Number of graphs per task of a thread."""
 
 DENSE_ENTRIES = 2**26
-"""Entries of the adjacency matrices that are worked on at once on an accelerator."""
+"""Largest number of entries of the adjacency matrices processed at once on an accelerator."""
 
 LARGEST = 32_767
-"""Distances are kept in 16 bits."""
+"""Largest number of nodes: distances are 16-bit integers."""
 
 
 def hop_distances(
@@ -24,10 +24,16 @@ def hop_distances(
     edge_ptr: Int[Tensor, " starts"],
     undirected: bool = False,
 ) -> Int16[Tensor, " pairs"]:
-    """Shortest directed paths of packed graphs, in hops; −1 where there is none.
+    """Lengths of shortest directed paths of packed graphs, in hops; −1 where there is none.
 
-    `d(u, v) = min {t : (A^t)[u, v] > 0}`, with `A + Aᵀ` in place of `A` if `undirected`. The matrices of all graphs lie
-    end to end, row by row. On the CPU by breadth-first search, elsewhere by products of boolean matrices.
+    `d(u, v) = min {t : (A^t)[u, v] > 0}`. The result contains the matrices of all graphs one after the other, row by
+    row. On the CPU by breadth-first search, elsewhere by products of boolean matrices.
+
+    Args:
+        edges: Source and target of each edge, as node numbers within the graph.
+        node_ptr: Where the nodes of each graph begin, and their total.
+        edge_ptr: Where the edges of each graph begin, and their total.
+        undirected: Ignore directions: `A + Aᵀ` instead of `A`.
 
     >>> pointer = torch.tensor([0, 3]), torch.tensor([0, 2])
     >>> hop_distances(torch.tensor([[0, 1], [1, 2]]), *pointer).view(3, 3).tolist()
@@ -35,7 +41,7 @@ def hop_distances(
     """
     sizes = node_ptr.diff()
     if sizes.numel() and int(sizes.max()) > LARGEST:
-        raise ValueError(f"a graph has {int(sizes.max())} nodes, too many for all pairs: {LARGEST} are the most")
+        raise ValueError(f"all-pairs distances need graphs of at most {LARGEST} nodes, got {int(sizes.max())}")
     if node_ptr.device.type == "cpu":
         return _searched(edges, node_ptr, edge_ptr, undirected)
     parts = []
@@ -50,7 +56,7 @@ def hop_distances(
 
 
 def matrix_distances(adjacency: Bool[Tensor, "g n n"]) -> Int16[Tensor, "g n n"]:
-    """`d(u, v)` of a dense batch: whatever `R_t = (R_{t−1} A > 0)` reaches first at `t` is at distance `t`.
+    """`d(u, v)` of a dense batch: nodes that `R_t = (R_{t−1} A > 0)` reaches first at `t` are at distance `t`.
 
     >>> matrix_distances(torch.tensor([[[False, True], [False, False]]])).tolist()
     [[[0, 1], [-1, 0]]]
@@ -82,7 +88,7 @@ def dense(edges: Int[Tensor, "2 edges"], edge_ptr: Int[Tensor, " starts"], size:
 
 
 def dense_spans(sizes: Int[Tensor, " graphs"], entries: int) -> Iterator[tuple[int, int]]:
-    """Ranges of graphs whose matrices, padded to the largest, have no more than so many entries.
+    """Ranges of graphs whose matrices, padded to the largest, have at most `entries` entries in total.
 
     >>> list(dense_spans(torch.tensor([3, 2, 3]), entries=18))
     [(0, 2), (2, 3)]

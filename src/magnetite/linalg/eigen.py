@@ -1,4 +1,4 @@
-"""The k lowest eigenpairs of batches of Hermitian matrices, every one verified, and solved again where that fails."""
+"""The k lowest eigenpairs of batches of Hermitian matrices, each verified, and solved again if that fails."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,24 +8,24 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 TOLERANCE = 1e-10
-"""Largest residual `‖Lγ − λγ‖` (relative to `max(1, ‖L‖)`) and departure from `ΓᴴΓ = I` that passes."""
+"""Largest accepted residual `‖Lγ − λγ‖` (relative to `max(1, ‖L‖)`) and deviation from `ΓᴴΓ = I`."""
 
 EQUAL = 1e-6
 """Eigenvalues closer than this, relative to `max(1, λ_max)`, form one group."""
 
 SINGLE_TOLERANCE = 2e-5
-"""The same where single precision was asked for."""
+"""The same in single precision."""
 
 Driver = Callable[[Tensor, int], tuple[Tensor, Tensor]]
 
 
 class SolverFailure(ArithmeticError):
-    """No driver gave verified eigenpairs for the matrix at `position` of the batch."""
+    """No driver returned verified eigenpairs for the matrix at `position` of the batch."""
 
     def __init__(self, name: str, position: int, residual: float, unitarity: float):
         super().__init__(
-            f"no driver solved {name}: residual {residual:.1e}, unitarity error {unitarity:.1e}; "
-            "look for weights of extreme size in it, or leave it out"
+            f"no eigensolver converged for {name}: residual {residual:.1e}, unitarity error {unitarity:.1e}; "
+            "check it for very large or very small weights, or leave it out"
         )
         self.position, self.residual, self.unitarity = position, residual, unitarity
 
@@ -48,12 +48,12 @@ def relatively_robust(
 def qr_iteration(
     matrices: Shaped[Tensor, "b n n"], k: int
 ) -> tuple[Float[Tensor, "b kept"], Shaped[Tensor, "b n kept"]]:
-    """LAPACK's `?heev`, one matrix after the other: the slowest and the most patient."""
+    """LAPACK's `?heev`, one matrix after the other: the slowest and most robust driver."""
     return _by_scipy(matrices, k, "ev")
 
 
 DRIVERS: tuple[Driver, ...] = (divide_and_conquer, relatively_robust, qr_iteration)
-"""Tried in this order, on CUDA after those of `eigen_cuda`; the later ones only where the earlier ones failed."""
+"""Drivers in the order of trying, on CUDA after those of `eigen_cuda`; each solves what those before it could not."""
 
 
 def lowest_eigenpairs(
@@ -61,7 +61,10 @@ def lowest_eigenpairs(
 ) -> tuple[Float[Tensor, "b kept"], Shaped[Tensor, "b n kept"]]:
     """The `min(k, n)` lowest eigenvalues and their orthonormal eigenvectors: `L γ_j = λ_j γ_j`, `ΓᴴΓ = I`, verified.
 
-    `single` allows single precision on CUDA, where it is faster: residuals below 2e-5 pass then.
+    Args:
+        matrices: Hermitian or real symmetric matrices.
+        k: Number of eigenpairs.
+        single: Allow single precision on CUDA, which is faster; residuals below 2e-5 are then accepted.
 
     >>> values, vectors = lowest_eigenpairs(torch.diag(torch.tensor([3.0, 1.0, 2.0], dtype=torch.float64))[None], k=2)
     >>> values.tolist()
@@ -102,7 +105,7 @@ def verify(
 
 
 def equal_groups(values: Float[Tensor, "b k"], mask: Bool[Tensor, "b k"]) -> Int[Tensor, "b k"]:
-    """Number the groups of equal eigenvalues of each graph from 0; padding gets −1.
+    """Number the groups of equal eigenvalues of each graph from 0; padding is −1.
 
     >>> equal_groups(torch.tensor([[0.0, 0.0, 2.0, 0.0]]), torch.tensor([[True, True, True, False]])).tolist()
     [[0, 0, 1, -1]]

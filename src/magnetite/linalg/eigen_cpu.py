@@ -1,4 +1,4 @@
-"""The k lowest eigenpairs of many small graphs on the CPU: only those k, straight from the edges, on all cores."""
+"""The k lowest eigenpairs of many small graphs on the CPU: only those k, directly from the edges, on all cores."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from magnetite.linalg.eigen import TOLERANCE
-from magnetite.linalg.operators import Operator
-from magnetite.linalg.pairs import Pairs, pair_edges
+from magnetite.linalg.laplacian import Operator
+from magnetite.linalg.pairs import NodePairs, pair_edges
 from magnetite.linalg.threads import in_pool
 
 ENGINE_UP_TO = 1024
-"""Graphs up to this many nodes are solved here, one core each."""
+"""Largest number of nodes of a graph that is solved here, by one core."""
 
-SPANS_A_CORE = 8
-"""The work is cut into this many parts for each core, so that no core waits long for another at the end."""
+SPANS_PER_CORE = 8
+"""Number of tasks per core, so that no core waits long for another at the end."""
 
 SPAN_GRAPHS = 1024
-"""Most graphs of one part: keeps its work arrays small."""
+"""Largest number of graphs per task, which keeps its work arrays small."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,19 @@ def lowest_of_graphs(
 ) -> Solved:
     """Eigenpairs `L γ_j = λ_j γ_j`, `j < k`, of each graph, in double precision, normalised and verified.
 
-    Each graph is solved by one core: Householder reduction to tridiagonal form (in real arithmetic where the phases
-    gauge away), bisection, inverse iteration, and the way back for k vectors. The bits depend on the graph alone.
-    Residual and unitarity are measured for each; what did not pass is left to the caller.
+    Each graph is solved by one core: Householder reduction to tridiagonal form (in real arithmetic if a gauge
+    transformation removes the phases), bisection, inverse iteration, and the transformation of k vectors back. The bits
+    depend on the graph alone. Residual and unitarity are measured; the caller handles graphs that did not pass.
+
+    Args:
+        edges: Source and target of each edge, as node numbers within the graph.
+        edge_ptr: Where the edges of each graph begin, and their total.
+        sizes: Number of nodes per graph.
+        weights: Edge weights; all 1 if None.
+        operator: Which Laplacian.
+        k: Number of eigenpairs.
+        roots: Root node of each graph; if None, the foremost source.
+        dtype: Type of the vectors.
 
     >>> path = torch.tensor([[0, 1], [1, 2]]), torch.tensor([0, 2]), torch.tensor([3]), None
     >>> lowest_of_graphs(*path, Operator(q=0.25), k=2).values.round(decimals=6).abs().tolist()
@@ -78,7 +88,7 @@ def lowest_of_graphs(
 
 
 def _solve(
-    pairs: Pairs, operator: Operator, k: int, roots: Tensor, nodes: int
+    pairs: NodePairs, operator: Operator, k: int, roots: Tensor, nodes: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     from magnetite.kernels.cpu.dense import solve_all
 
@@ -96,9 +106,9 @@ def _solve(
 
 
 def _spans(sizes: Int[Tensor, " b"], workers: int) -> Iterator[slice]:
-    """Consecutive graphs of about equal work each, `Σ n³`."""
+    """Ranges of consecutive graphs of about equal work, `Σ n³`."""
     work = (sizes.double() + 16).pow(3).cumsum(0)
-    parts = max(workers * SPANS_A_CORE, -(-len(sizes) // SPAN_GRAPHS)) if len(sizes) else 0
+    parts = max(workers * SPANS_PER_CORE, -(-len(sizes) // SPAN_GRAPHS)) if len(sizes) else 0
     cuts = torch.searchsorted(work, work[-1] * torch.arange(1, parts, dtype=torch.float64) / parts) if parts else []
     bounds = sorted({0, len(sizes), *(int(cut) + 1 for cut in cuts)})
     for begin, end in pairwise(bounds):

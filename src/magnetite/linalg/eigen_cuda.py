@@ -1,9 +1,9 @@
-"""Batches of Hermitian matrices on CUDA: our own kernel where it suits, else cuSOLVER's batched solver.
+"""Batches of Hermitian matrices on CUDA: our own kernel for small matrices, else cuSOLVER's batched solver.
 
-`torch.linalg.eigh` solves matrices of more than 32 rows one after the other on CUDA; `cusolverDnXsyevBatched`, which
-its own wheel ships, solves them together. It is called through ctypes from the very library that torch has loaded: no
-compiler, no further dependency. In single precision it is nearly twice as fast, so one driver solves in single and
-refines in double.
+On CUDA, `torch.linalg.eigh` solves matrices of more than 32 rows one after the other; `cusolverDnXsyevBatched`, which
+comes with torch, solves them together. It is called through ctypes from the library that torch has loaded, without a
+compiler or another dependency. In single precision it is nearly twice as fast, so one driver solves in single and
+refines in double precision.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ from magnetite.kernels.cuda.lowest_pairs import one_block_each, suits
 Driver = Callable[[Tensor, int], tuple[Tensor, Tensor]]
 
 WORKSPACE_BYTES = 8 * 2**30
-"""Matrices and workspace of one call together stay about below this."""
+"""Approximate limit of the memory for matrices and workspace of one call."""
 
 _DATA_TYPE = {torch.float32: 0, torch.float64: 1, torch.complex64: 4, torch.complex128: 5}
 _VECTORS, _LOWER = 1, 0
@@ -42,27 +42,27 @@ def refined_batched(
 
     With `X` the single-precision vectors, `R = I − XᴴX` and `S = XᴴLX`, each round sets `λ_j = S_jj / (1 − R_jj)`,
     `E_ij = (S_ij + λ_j R_ij) / (λ_j − λ_i)` (or `R_ij / 2` where that divides by nearly nothing), and `X ← X + X E`,
-    for the k wanted columns only. What does not converge, close eigenvalues, fails verification.
+    for the k lowest columns only. Close eigenvalues may not converge, and then fail verification.
     """
     values, basis = _in_single(cusolver_batched, matrices, matrices.shape[-1])
-    wanted = basis[:, :, :k]
+    vectors = basis[:, :, :k]
     for _ in range(rounds):
-        overlap = basis.mH @ wanted
+        overlap = basis.mH @ vectors
         overlap.diagonal(dim1=1, dim2=2).sub_(1)
-        image = basis.mH @ (matrices @ wanted)
+        image = basis.mH @ (matrices @ vectors)
         lowest = image.diagonal(dim1=1, dim2=2).real / (1 + overlap.diagonal(dim1=1, dim2=2).real)
         values = torch.cat([lowest, values[:, k:]], dim=1)
         gap = lowest[:, None, :] - values[:, :, None]
-        # A gap below single precision's resolution says nothing: only orthogonality is mended there.
+        # A gap below the resolution of single precision means nothing: only orthogonality is restored there.
         close = gap.abs() < 1e-5
         step = torch.where(close, -overlap / 2, (image - lowest[:, None, :] * overlap) / torch.where(close, 1, gap))
-        wanted = wanted + basis @ step
-        basis = torch.cat([wanted, basis[:, :, k:]], dim=2)
-    return values[:, :k], wanted
+        vectors = vectors + basis @ step
+        basis = torch.cat([vectors, basis[:, :, k:]], dim=2)
+    return values[:, :k], vectors
 
 
 def drivers(matrices: Shaped[Tensor, "b n n"], k: int, single: bool) -> list[Driver]:
-    """What to try on such matrices, in this order; `single` allows single precision first."""
+    """Drivers for matrices of this type and size, in the order of trying; `single` allows single precision first."""
     library = _library() is not None
     chosen: list[Driver] = []
     if single:
@@ -88,15 +88,15 @@ def _single(dtype: torch.dtype) -> torch.dtype:
 def _solve(matrices: Tensor) -> tuple[Tensor, Tensor]:
     size = matrices.shape[-1]
     step = max(1, WORKSPACE_BYTES // (4 * size * size * matrices.element_size()))
-    parts = [_solve_chunk(part) for part in matrices.split(step)]
-    return torch.cat([part[0] for part in parts]), torch.cat([part[1] for part in parts])
+    solved = [_solve_together(some) for some in matrices.split(step)]
+    return torch.cat([pair[0] for pair in solved]), torch.cat([pair[1] for pair in solved])
 
 
-def _solve_chunk(matrices: Tensor) -> tuple[Tensor, Tensor]:
+def _solve_together(matrices: Tensor) -> tuple[Tensor, Tensor]:
     """One call of the library. Its matrices are column-major: it reads `conj(L)`, and its vectors come as rows."""
     library = _library()
     if library is None:
-        raise RuntimeError("torch's cuSOLVER has no batched solver: eigen_cuda.drivers leaves it out")
+        raise RuntimeError("torch's cuSOLVER has no batched solver")
     vectors = matrices.clone(memory_format=torch.contiguous_format)
     count, size, _ = vectors.shape
     values = torch.empty((count, size), dtype=vectors.dtype.to_real(), device=vectors.device)
@@ -120,17 +120,18 @@ def _solve_chunk(matrices: Tensor) -> tuple[Tensor, Tensor]:
             *problem, *buffers, ctypes.c_void_p(info.data_ptr()), ctypes.c_int64(count)
         )
         _check(status, "cusolverDnXsyevBatched")
-    # What the library itself calls failed must not pass for a result.
+    # Matrices that the library itself reports as failed must not pass verification.
     values.masked_fill_((info != 0)[:, None], torch.nan)
     return values, vectors.mH
 
 
 @functools.cache
 def _library() -> ctypes.CDLL | None:
-    # A first decomposition makes torch load its linear algebra, and with it cuSOLVER.
+    # A first decomposition makes torch load cuSOLVER.
     torch.linalg.eigvalsh(torch.eye(2, device="cuda"))
-    loaded = {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "libcusolver.so" in line}
-    for path in sorted(loaded):
+    maps = Path("/proc/self/maps")  # only on Linux
+    lines = maps.read_text().splitlines() if maps.exists() else []
+    for path in sorted({line.split()[-1] for line in lines if "libcusolver.so" in line}):
         library = ctypes.CDLL(path)
         if hasattr(library, "cusolverDnXsyevBatched"):
             return library
@@ -140,7 +141,7 @@ def _library() -> ctypes.CDLL | None:
 
 @functools.cache
 def _handle(_device: int) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
-    """One handle a device, created while that device is current."""
+    """One handle per device, created while that device is current."""
     library = _library()
     handle, parameters = ctypes.c_void_p(), ctypes.c_void_p()
     if library is not None:

@@ -11,39 +11,39 @@ from magnetite.linalg.sparse import SparseHermitian, inner, mix
 from magnetite.linalg.threads import single_threaded
 
 SPARSE_TOLERANCE = 1e-6
-"""Largest residual `‖Lγ − λγ‖`, relative to the bound on `‖L‖`, that passes."""
+"""Largest accepted residual `‖Lγ − λγ‖`, relative to the bound on `‖L‖`."""
 
 
 def tolerance_for(size: int) -> float:
-    """What is asked of the solver: where it is cheap, enough digits for vectors that agree with a dense solver's."""
+    """Tolerance for the solver: where it is cheap, small enough for vectors that agree with a dense solver's."""
     return 1e-10 if size <= 100_000 else SPARSE_TOLERANCE
 
 
 STEPS = 16
-"""Blocks that a cycle adds to the subspace, or more where twice the wanted vectors would not fit."""
+"""Blocks that a cycle adds to the subspace; more if 2k vectors would not fit."""
 
 SPARE = 8
-"""Vectors kept from cycle to cycle beyond the wanted ones."""
+"""Vectors kept from cycle to cycle in addition to the k lowest."""
 
 DEGREES = (8, 24, 40, 40, 80, 160)
-"""Degree of the filter in the first cycles; the last one stays."""
+"""Degree of the filter in the first cycles; the last value is used in all others."""
 
 GAIN = 1e6
-"""A filter lifts no pair that is still open by more than this: a block must not collapse to its lowest vector."""
+"""Largest amplification of an open pair by a filter, so that a block does not collapse to its lowest vector."""
 
 CAUTION = 2
-"""How many times the degree that would suffice at the last cycle's rate is taken."""
+"""Factor by which the degree exceeds what would suffice at the rate of the last cycle."""
 
 CANCELLED = 1e-2
-"""Length of the rest of a unit vector below which it is made orthogonal once more."""
+"""Length of the remainder of a unit vector below which it is orthogonalised again."""
 
 TOGETHER = 32
-"""Vectors whose products with the whole basis are taken in one pass over it."""
+"""Number of vectors multiplied with the whole basis in one pass over it."""
 
 CYCLES = 60
 
 Progress = Callable[[int, float], None]
-"""Called after each cycle with the number of pairs found and the largest residual of those wanted."""
+"""Called after each cycle with the number of converged pairs and the largest residual of the k lowest."""
 
 
 def lowest_sparse(
@@ -55,11 +55,18 @@ def lowest_sparse(
 ) -> tuple[Float[Tensor, " k"], Shaped[Tensor, "k n"], Float[Tensor, " k"]]:
     """Eigenvalues, orthonormal eigenvectors (rows) and residuals `‖Lγ − λγ‖ / ‖L‖`, none above `tolerance`.
 
-    A cycle extends the best vectors of the one before by the block Krylov space of `ρ(L)`, where the Chebyshev
-    polynomial `ρ` is small between the highest eigenvalue and a Ritz value above the k wanted ones, and grows fast
-    below; then Rayleigh and Ritz choose the best vectors for `L` itself. Pairs that are found are projected out of the
-    filter. The start is random from `seed`, and so is a part of every cycle's first block, so that further copies of a
-    repeated eigenvalue are found.
+    A cycle extends the best vectors of the last one by the block Krylov space of `ρ(L)`, where the Chebyshev polynomial
+    `ρ` is small between the highest eigenvalue and a Ritz value above the k lowest, and grows fast below; then a
+    Rayleigh–Ritz step chooses the best vectors for `L` itself. Converged pairs are projected out of the filter. The
+    first block is random, and so is a component of the first block of every cycle, so that further copies of a repeated
+    eigenvalue are found.
+
+    Args:
+        matrix: A sparse Hermitian matrix.
+        k: Number of eigenpairs.
+        tolerance: Largest residual, relative to `‖L‖`.
+        seed: Seed of the random vectors.
+        progress: Called after each cycle.
     """
     with single_threaded():
         space = _Subspace(matrix, k, tolerance * matrix.top, seed)
@@ -75,8 +82,8 @@ def lowest_sparse(
 class _Subspace:
     """Ritz pairs of a matrix, improved cycle by cycle."""
 
-    def __init__(self, matrix: SparseHermitian, k: int, wanted: float, seed: int):
-        self.matrix, self.k, self.wanted = matrix, k, wanted
+    def __init__(self, matrix: SparseHermitian, k: int, tolerance: float, seed: int):
+        self.matrix, self.k, self.tolerance = matrix, k, tolerance
         self.random = torch.Generator().manual_seed(seed)
         self.steps = max(STEPS, -(-(2 * k + SPARE) // matrix.block))
         self.basis = matrix.data.new_empty((k + SPARE + self.steps * matrix.block, matrix.size))
@@ -86,12 +93,12 @@ class _Subspace:
 
     @property
     def found(self) -> int:
-        """How many of the lowest wanted pairs have passed."""
-        open_pairs = (self.residuals[: self.k] >= self.wanted).nonzero()
+        """Number of lowest pairs that have converged without a gap."""
+        open_pairs = (self.residuals[: self.k] >= self.tolerance).nonzero()
         return int(open_pairs[0]) if open_pairs.numel() else min(self.k, self.residuals.numel())
 
     def cycle(self) -> None:
-        """Build a Krylov space beside the pairs that are found, then choose the best vectors in it and the old ones."""
+        """Build a Krylov space orthogonal to the converged pairs, then choose the best of its and the old vectors."""
         found = self.found
         self._plan()
         self.basis[:found] = self.vectors[:found]
@@ -108,23 +115,23 @@ class _Subspace:
         self.turn += 1
 
     def _plan(self) -> None:
-        """The degree of the next filters: as planned, or what the last cycle's progress says is enough."""
+        """The degree of the next filters: as planned, or lower if the progress of the last cycle suggests it."""
         planned = DEGREES[min(self.turn, len(DEGREES) - 1)]
         worst = float(self.residuals[: self.k].max()) if self.turn else self.worst
-        if self.turn > 1 and self.wanted < worst < self.worst:
-            needed = self.degree * log(worst / self.wanted) / log(self.worst / worst)
+        if self.turn > 1 and self.tolerance < worst < self.worst:
+            needed = self.degree * log(worst / self.tolerance) / log(self.worst / worst)
             planned = min(planned, max(DEGREES[0], ceil(CAUTION * needed)))
         self.degree, self.worst = planned, worst
 
     def _first_block(self) -> Tensor:
-        """Mixtures of the pairs that are still open, and some noise for what was missed."""
+        """Linear combinations of the pairs that are still open, and some noise for pairs that were missed."""
         noise = self._noise(self.matrix.block, self.matrix.size)
         if not self.turn:
             return noise
         found = self.found
         mixture = mix(self._noise(len(noise), len(self.vectors) - found), self.vectors[found:])
         block = mixture + noise * (0.1 * torch.linalg.vector_norm(mixture) / torch.linalg.vector_norm(noise))
-        # The last few open pairs are best served by starting from their own vectors.
+        # The last few open pairs converge fastest from their own vectors.
         few = self.vectors[found : self.k]
         if len(few) < len(block):
             block[: len(few)] = few
@@ -134,9 +141,9 @@ class _Subspace:
         return torch.randn(shape, dtype=self.basis.dtype, generator=self.random).to(self.basis.device)
 
     def _filter(self, block: Tensor) -> Tensor:
-        """`ρ(L) X`: the found vectors are projected out now and then, before rounding lets them grow back."""
+        """`ρ(L) X`; converged vectors are projected out from time to time, before rounding lets them grow back."""
         high = self.matrix.top
-        # Not the first value above the wanted ones: too close to them for the filter to tell them apart.
+        # Not the first value above the k lowest, which is too close for the filter to separate.
         low = float(self.values[min(self.k + SPARE, len(self.values) - 1)]) if self.turn else high / 2
         centre, half = (high + low) / 2, (high - low) / 2
 
@@ -160,19 +167,19 @@ class _Subspace:
         return self.matrix.pack(_without(self.matrix.unpack(packed, count), known))
 
     def _orthonormal(self, block: Tensor, size: int) -> Tensor:
-        """The part of the block outside the basis, orthonormal; what is inside it is left out."""
+        """An orthonormal basis of the component of the block that is orthogonal to the current basis."""
         lengths = torch.linalg.vector_norm(block, dim=1, keepdim=True).clamp(min=1e-300)
         block = _without(block / lengths, self.basis[:size])
-        # What is left of a vector after most of it cancelled is not yet orthogonal.
+        # The remainder of a vector that has mostly cancelled is not orthogonal yet.
         if len(block) and float(torch.linalg.vector_norm(block, dim=1).min()) < CANCELLED:
             block = _without(_orthonormalise(block), self.basis[:size])
         return _orthonormalise(block)
 
     def _rayleigh_ritz(self, size: int) -> None:
         basis = self.basis[:size]
-        # The products (L v_j)ᴴ v_i make the conjugate of VᴴLV, and so of its eigenvectors.
-        parts = [inner(basis, self.matrix.times(some)) for some in basis.split(TOGETHER)]
-        small = torch.cat(parts, dim=1)
+        # The products (L v_j)ᴴ v_i give the conjugate of VᴴLV, and therefore of its eigenvectors.
+        products = [inner(basis, self.matrix.times(some)) for some in basis.split(TOGETHER)]
+        small = torch.cat(products, dim=1)
         self.values, turn = torch.linalg.eigh((small + small.mH) / 2)
         self.vectors = mix(turn.mH[: self.k + SPARE].contiguous(), basis)
         kept = self.values[: len(self.vectors), None]
@@ -180,14 +187,14 @@ class _Subspace:
 
 
 def _without(block: Shaped[Tensor, "b n"], known: Shaped[Tensor, "f n"]) -> Shaped[Tensor, "b n"]:
-    """The vectors without their parts along the known ones."""
+    """The vectors without their components along the known ones."""
     return block - mix(inner(block, known), known) if len(known) else block
 
 
 def _orthonormalise(block: Shaped[Tensor, "b n"]) -> Shaped[Tensor, "left n"]:
     """An orthonormal basis of the vectors' span, by the eigenvectors of their Gram matrix, twice.
 
-    The vectors are parts of unit vectors: what is shorter than 1e-12 is rounding, and left out.
+    The vectors are components of unit vectors: those shorter than 1e-12 are rounding errors, and left out.
     """
     for _ in range(2):
         if len(block):

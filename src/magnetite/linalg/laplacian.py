@@ -1,62 +1,71 @@
-"""Combinatorial and magnetic Laplacians of dense batches, in the conventions found in the wild."""
+"""Combinatorial and magnetic Laplacians: of dense batches, and of lists of node pairs."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import pi
 
 import torch
-from jaxtyping import Complex, Float, Int
+from jaxtyping import Complex, Float, Int, Shaped
 from torch import Tensor
+
+from magnetite.linalg.pairs import NodePairs
+from magnetite.linalg.phase import Convention, convention_named, weight_and_angle
+from magnetite.linalg.potential import Potential, Relative, absolute_potential
 
 
 @dataclass(frozen=True)
-class Convention:
-    """How weights and directions become a Hermitian matrix.
+class Operator:
+    """Which Laplacian: the magnetic one at potential `q`, or the combinatorial one, which is real, if `q` is zero.
 
-    `hermitian(w_uv, w_vu, φ)` is the entry `H[u, v]` for the phase `φ = 2πq`, elementwise. The degrees are the row sums
-    of `H` at `φ = 0`, so `L_U = D − H` and `L_N = I − D^{-1/2} H D^{-1/2}` in every convention.
+    Args:
+        q: Absolute or relative potential.
+        normalised: `L_N` instead of `L_U`.
+        convention: A name in `magnetite.linalg.phase.CONVENTIONS`.
+
+    >>> Operator(q=0).dense(torch.tensor([[[0.0, 1.0], [0.0, 0.0]]])).tolist()
+    [[[1.0, -1.0], [-1.0, 1.0]]]
     """
 
-    formula: str
-    hermitian: Callable[[Tensor, Tensor, Tensor], Tensor]
-    self_loops: bool = True
-    isolated: float = 1.0
+    q: Potential = 0
+    normalised: bool = True
+    convention: str = "paper"
 
+    @property
+    def real(self) -> bool:
+        """Whether the matrix is real for every graph."""
+        return (self.q.q if isinstance(self.q, Relative) else self.q) == 0
 
-def _paper(forward: Tensor, backward: Tensor, phase: Tensor) -> Tensor:
-    total = forward + backward
-    both = (forward > 0) & (backward > 0)
-    return torch.polar(torch.where(both, total / 2, total), phase * (forward - backward) / total)
+    @property
+    def rule(self) -> Convention:
+        """How weights and directions become entries."""
+        return convention_named(self.convention)
 
+    def dense(self, adjacency: Float[Tensor, "*batch n n"]) -> Shaped[Tensor, "*batch n n"]:
+        """The matrices of a dense batch."""
+        if self.real:
+            return laplacian(adjacency, self.normalised, self.convention)
+        return magnetic_laplacian(adjacency, absolute_potential(self.q, adjacency), self.normalised, self.convention)
 
-def _networkx(forward: Tensor, backward: Tensor, phase: Tensor) -> Tensor:
-    turn = (forward > 0).to(phase) - (backward > 0).to(phase)
-    return torch.polar((forward + backward) / 2, phase * turn)
+    def entries(self, pairs: NodePairs) -> tuple[Shaped[Tensor, " m"], Float[Tensor, " m"]]:
+        """`H[low, high]` of every pair, complex, and its real value at phase 0, whose row sums are the degrees."""
+        weights = self.rule.hermitian(pairs.forward, pairs.backward, torch.zeros_like(pairs.forward)).real
+        if self.real:
+            entries = weights.to(torch.complex128)
+        else:
+            phase = torch.repeat_interleave(2 * pi * self._potential(pairs), pairs.start.diff())
+            entries = self.rule.hermitian(pairs.forward, pairs.backward, phase)
+        if self.rule.self_loops:
+            return entries, weights.contiguous()
+        proper = pairs.low != pairs.high
+        return torch.where(proper, entries, 0), torch.where(proper, weights, 0.0)
 
+    def settled(self, pairs: NodePairs) -> "Operator":
+        """The same operator with the absolute potential of one graph, which its components need."""
+        return self if self.real else replace(self, q=float(self._potential(pairs)[0]))
 
-def _pygsd(forward: Tensor, backward: Tensor, phase: Tensor) -> Tensor:
-    return torch.polar((forward + backward) / 2, phase * (forward - backward))
-
-
-def _multi_q(forward: Tensor, backward: Tensor, phase: Tensor) -> Tensor:
-    return torch.complex((forward + backward) * phase.cos(), (forward - backward) * phase.sin())
-
-
-CONVENTIONS: dict[str, Convention] = {
-    "paper": Convention("w or (w_uv+w_vu)/2 if both · exp(i2πq (w_uv−w_vu)/(w_uv+w_vu))", _paper),
-    "networkx": Convention(
-        "(w_uv+w_vu)/2 · exp(i2πq δ), δ = ±1 on a one-way edge, 0 on a pair", _networkx, isolated=0.0
-    ),
-    "pygsd": Convention("(w_uv+w_vu)/2 · exp(i2πq (w_uv−w_vu)), no self-loops", _pygsd, self_loops=False),
-    "multi-q": Convention("w_uv exp(i2πq) + w_vu exp(−i2πq)", _multi_q),
-}
-
-
-def convention_named(name: str) -> Convention:
-    """Look a convention up, with an error that lists them."""
-    if name not in CONVENTIONS:
-        raise ValueError(f"unknown convention {name!r}: choose one of {', '.join(CONVENTIONS)}")
-    return CONVENTIONS[name]
+    def _potential(self, pairs: NodePairs) -> Float[Tensor, " g"]:
+        if isinstance(self.q, Relative):
+            return self.q.scaled(pairs.one_way, pairs.sizes)
+        return torch.full(pairs.sizes.shape, float(self.q), dtype=torch.float64)
 
 
 def dense_adjacency(
@@ -84,8 +93,14 @@ def magnetic_laplacian(
     """Magnetic Laplacian `L_N = I − (D^{-1/2} A_s D^{-1/2}) ⊙ exp(iΘ)`, or `L_U = D − A_s ⊙ exp(iΘ)`.
 
     In the paper's convention `A_s[u,v]` is the weight of a one-way edge or the mean of an antiparallel pair, and
-    `Θ[u,v] = 2πq (w_uv − w_vu) / (w_uv + w_vu)`. The other conventions are in `CONVENTIONS`. Self-loops count as
-    undirected. An isolated node keeps the literal formula: `L_N[v,v] = 1`, `L_U[v,v] = 0`.
+    `Θ[u,v] = 2πq (w_uv − w_vu) / (w_uv + w_vu)`. Self-loops count as undirected. The formula is taken literally at an
+    isolated node: `L_N[v,v] = 1`, `L_U[v,v] = 0`.
+
+    Args:
+        adjacency: Weights `A[u, v]` of the edges `u → v`.
+        q: Absolute potential, one for all graphs or one per graph.
+        normalised: `L_N` instead of `L_U`.
+        convention: A name in `magnetite.linalg.phase.CONVENTIONS`.
 
     >>> path = torch.diag(torch.ones(2), 1)
     >>> magnetic_laplacian(path, q=0.25, normalised=False)[0].real.round().tolist()
@@ -94,7 +109,7 @@ def magnetic_laplacian(
     [0.0, 1.0, 0.0]
     """
     rule = convention_named(convention)
-    place, forward, backward = _connected_pairs(adjacency, rule)
+    place, forward, backward = _connected(adjacency, rule)
     phase = 2 * pi * torch.as_tensor(q, dtype=adjacency.dtype, device=adjacency.device)
     phase = phase[..., None, None].expand_as(adjacency)[place]
     hermitian = torch.zeros_like(adjacency, dtype=adjacency.dtype.to_complex())
@@ -108,16 +123,43 @@ def laplacian(
 ) -> Float[Tensor, "*batch n n"]:
     """Combinatorial Laplacian `L_N = I − D^{-1/2} A_s D^{-1/2}` or `L_U = D − A_s`: the magnetic one at `q = 0`, real.
 
+    Args:
+        adjacency: Weights `A[u, v]` of the edges `u → v`.
+        normalised: `L_N` instead of `L_U`.
+        convention: A name in `magnetite.linalg.phase.CONVENTIONS`.
+
     >>> laplacian(torch.tensor([[0.0, 1.0], [0.0, 0.0]]), normalised=False).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
     rule = convention_named(convention)
-    weight = _symmetric_weight(adjacency, *_connected_pairs(adjacency, rule), rule)
+    weight = _symmetric_weight(adjacency, *_connected(adjacency, rule), rule)
     return _laplacian(weight, weight.sum(-1), normalised, rule.isolated)
 
 
-def _connected_pairs(adjacency: Tensor, rule: Convention) -> tuple[Tensor, Tensor, Tensor]:
-    """Where two nodes touch, and the weights there and back."""
+def shifted_laplacian(
+    adjacency: Float[Tensor, "*batch n n"], q: float
+) -> tuple[Float[Tensor, "*batch n n"], Float[Tensor, "*batch n n"]]:
+    """`L_N − I = −D^{-1/2} A_s D^{-1/2} ⊙ exp(iΘ)`, real and imaginary part; isolated nodes have rows of zeros.
+
+    Plain elementwise operations in the precision of the adjacency, so that models can compile and differentiate it.
+
+    Args:
+        adjacency: Weights `A[u, v]` of the edges `u → v`.
+        q: Absolute potential.
+
+    >>> real, imag = shifted_laplacian(torch.tensor([[0.0, 1.0], [0.0, 0.0]]), q=0.25)
+    >>> real.abs().round().tolist(), imag.tolist()
+    ([[0.0, 0.0], [0.0, 0.0]], [[-0.0, -1.0], [1.0, -0.0]])
+    """
+    weight, angle = weight_and_angle(adjacency, adjacency.mT, 2 * pi * q)
+    degree = weight.sum(-1)
+    scale = torch.where(degree > 0, degree.clamp(min=torch.finfo(degree.dtype).tiny).rsqrt(), 0)
+    shifted = -weight * scale[..., :, None] * scale[..., None, :]
+    return shifted * angle.cos(), shifted * angle.sin()
+
+
+def _connected(adjacency: Tensor, rule: Convention) -> tuple[Tensor, Tensor, Tensor]:
+    """Where two nodes are connected, and the weights in both directions."""
     backward = adjacency.mT
     place = (adjacency > 0) | (backward > 0)
     if not rule.self_loops:
@@ -140,16 +182,3 @@ def _laplacian(hermitian: Tensor, degree: Tensor, normalised: bool, isolated: fl
     result = -(hermitian * scale[..., :, None] * scale[..., None, :])
     result.diagonal(dim1=-2, dim2=-1).add_(diagonal)
     return result
-
-
-def shifted_laplacian(
-    adjacency: Float[Tensor, "*batch n n"], q: float
-) -> tuple[Float[Tensor, "*batch n n"], Float[Tensor, "*batch n n"]]:
-    """`L_N − I = −D^{-1/2} A_s D^{-1/2} ⊙ exp(iΘ)`, real and imaginary part; isolated nodes have rows of zeros."""
-    forward, backward, total = adjacency, adjacency.mT, adjacency + adjacency.mT
-    weight = torch.where((forward > 0) & (backward > 0), total / 2, total)
-    degree = weight.sum(-1)
-    scale = torch.where(degree > 0, degree.clamp(min=torch.finfo(degree.dtype).tiny).rsqrt(), 0)
-    angle = 2 * pi * q * (forward - backward) / torch.where(total > 0, total, 1)
-    shifted = -weight * scale[..., :, None] * scale[..., None, :]
-    return shifted * angle.cos(), shifted * angle.sin()

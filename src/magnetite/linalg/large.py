@@ -1,4 +1,4 @@
-"""The k lowest eigenpairs of one large graph: component by component, each as its size wants it."""
+"""The k lowest eigenpairs of one large graph: each component by the solver for its size."""
 
 import numpy as np
 import torch
@@ -8,9 +8,8 @@ from torch import Tensor
 from magnetite.linalg.eigen import SolverFailure, lowest_eigenpairs
 from magnetite.linalg.eigen_cpu import ENGINE_UP_TO, lowest_of_graphs
 from magnetite.linalg.eigen_sparse import Progress, lowest_sparse, tolerance_for
-from magnetite.linalg.laplacian import dense_adjacency
-from magnetite.linalg.operators import Operator
-from magnetite.linalg.pairs import Pairs, pair_edges
+from magnetite.linalg.laplacian import Operator, dense_adjacency
+from magnetite.linalg.pairs import NodePairs, pair_edges
 from magnetite.linalg.sparse import gauged_laplacian, inner, sparse_laplacian
 from magnetite.linalg.threads import single_threaded
 
@@ -27,9 +26,19 @@ def lowest_of_large(
 ) -> tuple[Float[Tensor, " k"], Shaped[Tensor, "n k"]]:
     """Eigenvalues and orthonormal eigenvectors of one graph, verified: `‖Lγ − λγ‖ < 1e-6 ‖L‖`.
 
-    `L` is a block matrix, a block a weak component, and its spectrum the union of theirs: no zero eigenvalue of any
-    component is lost, however many there are. Small components go to the dense engine, large ones to `lowest_sparse`,
-    in real arithmetic where their phases gauge away, on `device`; the result lies on the CPU, as the edges do.
+    `L` is block diagonal with one block per weak component, and its spectrum is the union of theirs, so no zero
+    eigenvalue of any component is lost. Small components are solved by `lowest_of_graphs`, large ones by
+    `lowest_sparse`, in real arithmetic if a gauge transformation removes their phases. The result is on the CPU.
+
+    Args:
+        edges: Source and target of each edge.
+        size: Number of nodes.
+        weights: Edge weights; all 1 if None.
+        operator: Which Laplacian.
+        k: Number of eigenpairs.
+        progress: Called after each cycle of the iteration.
+        tolerance: Largest residual of the iteration; by default `tolerance_for` the size.
+        device: Where large components are solved.
 
     >>> edges = torch.arange(2000).view(2, 1000)
     >>> lowest_of_large(edges, 2000, None, Operator(0.25), k=3)[0].abs().round(decimals=9).tolist()
@@ -40,9 +49,8 @@ def lowest_of_large(
     component, local, sizes = _components(pairs)
     values, vectors = [torch.empty(0, dtype=torch.float64)], []
     for number in (sizes > ENGINE_UP_TO).nonzero().squeeze(1).tolist():
-        found = _solve_large(
-            _part(pairs, component, local, number, int(sizes[number])), operator, k, progress, tolerance, device
-        )
+        inside = _component_pairs(pairs, component, local, number, int(sizes[number]))
+        found = _solve_large(inside, operator, k, progress, tolerance, device)
         values.append(found[0])
         nodes = (component == number).nonzero().squeeze(1)
         vectors.extend((nodes, row) for row in found[1])
@@ -58,8 +66,8 @@ def lowest_of_large(
     return values[lowest], result
 
 
-def _components(pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
-    """For each node its weak component and its rank there; and the components' sizes."""
+def _components(pairs: NodePairs) -> tuple[Tensor, Tensor, Tensor]:
+    """The weak component of each node and its number there; and the sizes of the components."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -74,20 +82,20 @@ def _components(pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
     return component, local, sizes
 
 
-def _part(pairs: Pairs, component: Tensor, local: Tensor, number: int, size: int) -> Pairs:
-    """The pairs of one component, its nodes counted from 0."""
+def _component_pairs(pairs: NodePairs, component: Tensor, local: Tensor, number: int, size: int) -> NodePairs:
+    """The node pairs of one component, with nodes numbered from 0."""
     count = int(pairs.count[0])
     inside = component[pairs.low[:count]] == number
     low, high = (local[ends[:count][inside]] for ends in (pairs.low, pairs.high))
     held = torch.tensor([len(low)])
-    return Pairs(
+    return NodePairs(
         low, high, pairs.forward[:count][inside], pairs.backward[:count][inside],
         torch.tensor([0, len(low)]), held, held, torch.tensor([size]),
     )  # fmt: skip
 
 
 def _solve_large(
-    pairs: Pairs,
+    pairs: NodePairs,
     operator: Operator,
     k: int,
     progress: Progress | None,
@@ -95,14 +103,14 @@ def _solve_large(
     device: torch.device | str,
 ) -> tuple[Tensor, Tensor]:
     matrix, turn = gauged_laplacian(pairs, operator)
-    wanted = tolerance or tolerance_for(matrix.size)
-    values, vectors, _ = lowest_sparse(matrix.to(device), k, wanted, progress=progress)
+    tolerance = tolerance or tolerance_for(matrix.size)
+    values, vectors, _ = lowest_sparse(matrix.to(device), k, tolerance, progress=progress)
     vectors = vectors.cpu()
     return values.cpu(), vectors if turn is None else vectors * turn
 
 
 def _solve_small(edges, weights, component, local, sizes, operator: Operator, k: int):
-    """Values of all small components end to end, and a function from a place there to the nodes and the vector."""
+    """The values of all small components, and a function from an index into them to the nodes and the vector."""
     chosen = (sizes <= ENGINE_UP_TO).nonzero().squeeze(1)
     place = torch.full_like(sizes, -1)
     place[chosen] = torch.arange(len(chosen))
@@ -135,7 +143,7 @@ def _solve_small(edges, weights, component, local, sizes, operator: Operator, k:
     return solved.values[graphs, columns], vector
 
 
-def _verify(pairs: Pairs, operator: Operator, values: Tensor, vectors: Tensor) -> None:
+def _verify(pairs: NodePairs, operator: Operator, values: Tensor, vectors: Tensor) -> None:
     matrix = sparse_laplacian(pairs, operator)
     rows = vectors.T.contiguous()
     with single_threaded():

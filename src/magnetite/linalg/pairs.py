@@ -1,4 +1,4 @@
-"""Many graphs as lists of the pairs of nodes that touch: what every Laplacian is made of, without n² entries."""
+"""Many graphs as lists of connected node pairs, from which every Laplacian is built without n² entries."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Pairs `low ≤ high` of touching nodes, each once, with the weights `low → high` and `high → low`.
+class NodePairs:
+    """Connected node pairs `low ≤ high`, each once, with the weights of `low → high` and `high → low`.
 
-    The pairs of graph `g` are `start[g] … start[g] + count[g]`; slots between hold the harmless pair 0–0. `one_way`
-    counts the pairs that are joined in one direction only. A self-loop weighs the same both ways.
+    The pairs of graph `g` are `start[g] … start[g] + count[g]`; unused entries behind them hold the harmless pair 0–0.
+    `one_way` is the number of pairs with an edge in one direction only. A self-loop has the same weight both ways.
     """
 
     low: Int[Tensor, " m"]
@@ -31,7 +31,7 @@ def pair_edges(
     edge_ptr: Int[Tensor, " starts"],
     sizes: Int[Tensor, " g"],
     weights: Shaped[Tensor, " m"] | None,
-) -> Pairs:
+) -> NodePairs:
     """Sort the edges of each graph into pairs; repeated edges are summed in their order.
 
     >>> pairs = pair_edges(torch.tensor([[0, 2, 1], [1, 1, 0]]), torch.tensor([0, 3]), torch.tensor([3]), None)
@@ -49,4 +49,4 @@ def pair_edges(
     start = edge_ptr.numpy() - int(edge_ptr[0])
     pair_up_all(source, target, weight, start, sizes.numpy(), low, high, forward, backward, count, one_way)
     found = (torch.from_numpy(array) for array in (low, high, forward, backward, start, count, one_way))
-    return Pairs(*found, sizes=sizes)
+    return NodePairs(*found, sizes=sizes)

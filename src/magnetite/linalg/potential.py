@@ -1,4 +1,4 @@
-"""The potential q: how far an edge turns the phase."""
+"""The potential q: by how much an edge changes the phase."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,11 @@ from torch import Tensor
 class Relative:
     """A potential relative to the graph: `q = q' / max(min(m→, n), 1)`, with `m→` one-way edges and `n` nodes.
 
-    No simple path has more than `min(m→, n)` one-way edges, so `q' ≤ 1/4` turns no pair of nodes by more than 90°.
+    No simple path has more than `min(m→, n)` one-way edges, so with `q' ≤ 1/4` the phases of two nodes differ by at
+    most 90°.
+
+    Args:
+        q: The relative potential `q'`, at least 0.
 
     >>> path = torch.diag(torch.ones(3), 1)
     >>> Relative(0.75).absolute(path).item()
@@ -24,15 +28,15 @@ class Relative:
 
     def __post_init__(self) -> None:
         if not (isfinite(self.q) and self.q >= 0):
-            raise ValueError(f"relative potential {self.q} is not a number ≥ 0: try Relative(0.25)")
+            raise ValueError(f"a relative potential must be a finite number ≥ 0, got {self.q}: try Relative(0.25)")
 
     def absolute(self, adjacency: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch"]:
-        """This potential for each graph of a dense batch."""
+        """The absolute potential of each graph of a dense batch."""
         one_way = ((adjacency > 0) & (adjacency.mT == 0)).sum((-2, -1))
         return self.scaled(one_way, torch.full_like(one_way, adjacency.shape[-1])).to(adjacency)
 
     def scaled(self, one_way: Int[Tensor, "*batch"], size: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """This potential for graphs of so many one-way edges and nodes."""
+        """The absolute potential of graphs with these numbers of one-way edges and nodes."""
         return self.q / torch.minimum(one_way, size).clamp(min=1).double()
 
 
@@ -40,7 +44,7 @@ Potential = float | int | Relative
 
 
 def check_potential(q: object) -> None:
-    """Refuse what is no potential: absolute ones lie in `[0, 0.5]`.
+    """Raise a `ValueError` unless `q` is a potential or a tuple of them; absolute ones lie in `[0, 0.5]`.
 
     >>> check_potential(0.7)
     Traceback (most recent call last):
@@ -48,11 +52,11 @@ def check_potential(q: object) -> None:
     """
     if isinstance(q, Sequence) and not isinstance(q, str):
         if not q:
-            raise ValueError("q=() holds no potential: give at least one, such as q=(0.1, 0.2)")
+            raise ValueError("q must contain at least one potential, got (): try q=(0.1, 0.2)")
         for single in q:
             check_potential(single)
     elif isinstance(q, bool | str) or not isinstance(q, float | int | Relative):
-        raise ValueError(f"q={q!r} is no potential: give a number in [0, 0.5], Relative(0.25), or a tuple of these")
+        raise ValueError(f"q must be a number in [0, 0.5], Relative(0.25), or a tuple of these, got {q!r}")
     elif not isinstance(q, Relative) and not 0 <= q <= 0.5:
         raise ValueError(f"q={q} is outside [0, 0.5]: q and 1-q mirror each other; try q=0.25")
 

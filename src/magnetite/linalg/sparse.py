@@ -10,20 +10,20 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from magnetite.linalg.operators import Operator
-from magnetite.linalg.pairs import Pairs
+from magnetite.linalg.laplacian import Operator
+from magnetite.linalg.pairs import NodePairs
 from magnetite.linalg.threads import on_cores
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-ROWS_A_PART = 16384
-"""Rows that one thread multiplies at a time."""
+ROWS_PER_TASK = 16384
+"""Rows that one thread multiplies at once."""
 
 
 @dataclass(frozen=True)
 class SparseHermitian:
-    """A Hermitian matrix in compressed rows, with the whole diagonal stored, and a bound on its eigenvalues."""
+    """A Hermitian matrix in compressed sparse rows, including the whole diagonal; `top` bounds its eigenvalues."""
 
     start: Int[Tensor, " rows"]
     columns: Int[Tensor, " nonzeros"]
@@ -48,7 +48,7 @@ class SparseHermitian:
 
     @property
     def block(self) -> int:
-        """Vectors multiplied together: as many as one line of the cache holds a row of, 4 complex or 8 real ones."""
+        """Number of vectors multiplied at once, 4 complex or 8 real: one row of them fills a cache line."""
         return 4 if self.data.is_complex() else 8
 
     def combine(
@@ -61,7 +61,7 @@ class SparseHermitian:
 
         multiply = combine_complex if self.data.is_complex() else combine_real
         arrays = [array.numpy() for array in (self.start, self.columns, self.data, x, z)]
-        on_cores(lambda part: multiply(*arrays, shift, scale, carry, part.start, part.stop), _parts(self.size))
+        on_cores(lambda rows: multiply(*arrays, shift, scale, carry, rows.start, rows.stop), _ranges(self.size))
         return z
 
     @cached_property
@@ -80,7 +80,7 @@ class SparseHermitian:
         return torch.cat([product.real, product.imag], dim=1)
 
     def pack(self, vectors: Shaped[Tensor, "b n"]) -> Float[Tensor, "n 8"]:
-        """Up to `block` vectors, interleaved; the real parts first, then the imaginary ones."""
+        """Up to `block` vectors as columns: real parts first, then imaginary ones."""
         packed = torch.zeros((self.size, 8), dtype=torch.float64, device=self.data.device)
         packed[:, : len(vectors)] = vectors.real.T
         if self.data.is_complex():
@@ -94,16 +94,16 @@ class SparseHermitian:
         return packed[:, :count].T.contiguous()
 
     def times(self, vectors: Shaped[Tensor, "b n"]) -> Shaped[Tensor, "b n"]:
-        """`L v` for each of many vectors."""
-        parts = []
+        """`L v` for each vector."""
+        products = []
         for some in vectors.split(self.block):
             packed = self.pack(some)
-            parts.append(self.unpack(self.combine(packed, torch.zeros_like(packed), 0.0, 1.0, 0.0), len(some)))
-        return torch.cat(parts)
+            products.append(self.unpack(self.combine(packed, torch.zeros_like(packed), 0.0, 1.0, 0.0), len(some)))
+        return torch.cat(products)
 
 
-def sparse_laplacian(pairs: Pairs, operator: Operator) -> SparseHermitian:
-    """The Laplacian of one graph; real where the operator is.
+def sparse_laplacian(pairs: NodePairs, operator: Operator) -> SparseHermitian:
+    """The Laplacian of one graph; real if the operator is.
 
     >>> from magnetite.linalg.pairs import pair_edges
     >>> pairs = pair_edges(torch.tensor([[0, 1], [1, 2]]), torch.tensor([0, 2]), torch.tensor([3]), None)
@@ -116,17 +116,17 @@ def sparse_laplacian(pairs: Pairs, operator: Operator) -> SparseHermitian:
     return _assemble(pairs, entries, weights[:count], operator)
 
 
-def gauged_laplacian(pairs: Pairs, operator: Operator) -> tuple[SparseHermitian, Shaped[Tensor, " n"] | None]:
-    """The Laplacian of one graph as `L = S M Sᴴ` with real `M` and the diagonal of `S`, where its phases gauge away.
+def gauged_laplacian(pairs: NodePairs, operator: Operator) -> tuple[SparseHermitian, Shaped[Tensor, " n"] | None]:
+    """The Laplacian of one graph as `L = S M Sᴴ` with real `M` and diagonal `S`, if a gauge transformation exists.
 
-    Otherwise, or where it is real already, `L` itself and None.
+    Returns `M` and the diagonal of `S`; `L` and None if there is none, or if `L` is real.
     """
     from magnetite.kernels.cpu.pairs import find_gauge
 
     if operator.real:
         return sparse_laplacian(pairs, operator), None
     n, count = int(pairs.sizes[0]), int(pairs.count[0])
-    entries, weights = (part[:count] for part in operator.entries(pairs))
+    entries, weights = (values[:count] for values in operator.entries(pairs))
     turn = np.empty(n, np.complex128)
     links, queue, known = np.empty((2, 2 * count), np.int64), np.empty(n, np.int64), np.empty(n, np.bool_)
     arrays = pairs.low[:count].numpy(), pairs.high[:count].numpy(), entries.numpy()
@@ -135,7 +135,7 @@ def gauged_laplacian(pairs: Pairs, operator: Operator) -> tuple[SparseHermitian,
     return _assemble(pairs, entries.abs(), weights, operator), torch.from_numpy(turn)
 
 
-def _assemble(pairs: Pairs, entries: Tensor, weights: Tensor, operator: Operator) -> SparseHermitian:
+def _assemble(pairs: NodePairs, entries: Tensor, weights: Tensor, operator: Operator) -> SparseHermitian:
     from magnetite.kernels.cpu.sparse import fill_rows, row_starts
 
     n, count = int(pairs.sizes[0]), int(pairs.count[0])
@@ -163,15 +163,15 @@ def scaled_degrees(
 def inner(some: Shaped[Tensor, "f n"], others: Shaped[Tensor, "g n"]) -> Shaped[Tensor, "f g"]:
     """`⟨others_j, some_i⟩ = Σ conj(others_j) some_i` of long vectors, on all cores.
 
-    The parts are the same however many cores add them up, and so are the bits of the sum.
+    The partial sums do not depend on the number of cores, so neither do the bits of the result.
 
     >>> inner(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
     [[11.0, 2.0]]
     """
     if some.is_cuda:
         return some @ others.mH
-    parts = on_cores(lambda part: some[:, part] @ others[:, part].mH, _parts(some.shape[1]))
-    return torch.stack(parts).sum(0)
+    sums = on_cores(lambda rows: some[:, rows] @ others[:, rows].mH, _ranges(some.shape[1]))
+    return torch.stack(sums).sum(0)
 
 
 def mix(weights: Shaped[Tensor, "f g"], vectors: Shaped[Tensor, "g n"]) -> Shaped[Tensor, "f n"]:
@@ -184,12 +184,12 @@ def mix(weights: Shaped[Tensor, "f g"], vectors: Shaped[Tensor, "g n"]) -> Shape
         return weights @ vectors
     result = vectors.new_empty((len(weights), vectors.shape[1]))
 
-    def run(part: slice) -> None:
-        torch.mm(weights, vectors[:, part], out=result[:, part])
+    def run(rows: slice) -> None:
+        torch.mm(weights, vectors[:, rows], out=result[:, rows])
 
-    on_cores(run, _parts(vectors.shape[1]))
+    on_cores(run, _ranges(vectors.shape[1]))
     return result
 
 
-def _parts(size: int) -> list[slice]:
-    return [slice(first, min(first + ROWS_A_PART, size)) for first in range(0, size, ROWS_A_PART)]
+def _ranges(size: int) -> list[slice]:
+    return [slice(first, min(first + ROWS_PER_TASK, size)) for first in range(0, size, ROWS_PER_TASK)]

@@ -1,12 +1,17 @@
-"""Directional random walks: transition matrices, their powers, and personalised PageRank, for dense batches."""
+"""Random walks along and against the edges: all node pairs of dense batches, or the likeliest pairs of large graphs."""
 
+from dataclasses import dataclass
+
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
+
+from magnetite.linalg.threads import cores, on_cores
 
 
 def transition(adjacency: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch n n"]:
-    """Row-stochastic `T[u, v] = A[u, v] / Σ_v A[u, v]`; a node without out-edges stays where it is.
+    """Row-stochastic `T[u, v] = A[u, v] / Σ_v A[u, v]`; a walk stays at a node without out-edges.
 
     >>> transition(torch.tensor([[0.0, 3.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])).tolist()
     [[0.0, 0.75, 0.25], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
@@ -17,7 +22,7 @@ def transition(adjacency: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch 
 
 
 def pagerank(step: Float[Tensor, "*batch n n"], restart: float) -> Float[Tensor, "*batch n n"]:
-    """Personalised PageRank `Π = p (I − (1 − p) T)^{-1}`: row `u` is where a walk that restarts at `u` is found.
+    """Personalised PageRank `Π = p (I − (1 − p) T)^{-1}`: row `u` is the distribution of a walk that restarts at `u`.
 
     >>> pagerank(torch.tensor([[0.0, 1.0], [0.0, 1.0]]), restart=0.5).tolist()
     [[0.5, 0.5], [0.0, 1.0]]
@@ -37,9 +42,13 @@ def powers(step: Float[Tensor, "*batch n n"], count: int) -> list[Float[Tensor, 
 def walk_features(
     adjacency: Float[Tensor, "*batch n n"], steps: int, restart: float | None = 0.05, reverse: bool = True
 ) -> Float[Tensor, "*batch n n f"]:
-    """`[Π(R), R^k, …, R, T, …, T^k, Π(T)]`: entry `[u, v]` is the probability of landing at `v` when starting at `u`.
+    """`[Π(R), R^k, …, R, T, …, T^k, Π(T)]`: entry `[u, v]` is the probability that a walk from `u` lands at `v`.
 
-    `T` walks along the edges, `R` against them. `restart=None` leaves out `Π`, `reverse=False` leaves out `R`.
+    Args:
+        adjacency: Weights `A[u, v]` of the edges `u → v`.
+        steps: Number of powers k.
+        restart: Restart probability of PageRank; None omits `Π`.
+        reverse: Include walks against the edges, `R`.
 
     >>> walk_features(torch.tensor([[0.0, 1.0], [0.0, 0.0]]), steps=1, restart=0.5)[0, 1].tolist()
     [0.0, 0.0, 1.0, 0.5]
@@ -50,9 +59,11 @@ def walk_features(
 
 
 def step_means(features: Float[Tensor, "*pairs f"], steps: int) -> Float[Tensor, "*pairs f"]:
-    """`p_k^{1/k}`, the geometric mean of a walk's steps: of the size of one step's probability, however long the walk.
+    """`p_k^{1/k}`, the geometric mean over the steps of a walk, comparable between walks of different lengths.
 
-    `features` are `walk_features` of both directions without PageRank, `[p_k, …, p_1, p_1, …, p_k]`, or of one.
+    Args:
+        features: `walk_features` without PageRank, of both directions (`[p_k, …, p_1, p_1, …, p_k]`) or of one.
+        steps: Number of powers k.
 
     >>> step_means(torch.tensor([2.0**-20, 0.0, 0.5, 0.25]), steps=2).tolist()
     [0.0009765625, 0.0, 0.5, 0.5]
@@ -65,3 +76,89 @@ def step_means(features: Float[Tensor, "*pairs f"], steps: int) -> Float[Tensor,
 def _one_way(step: Tensor, steps: int, restart: float | None) -> list[Tensor]:
     features = powers(step, steps)
     return features if restart is None else [*features, pagerank(step, restart)]
+
+
+@dataclass(frozen=True)
+class TopWalks:
+    """`landing` nodes of each start node (−1 if there are fewer), their features, and the `lost` probability."""
+
+    landing: Int[Tensor, "n top"]
+    values: Float[Tensor, "n top f"]
+    lost: Float[Tensor, "n f"]
+
+
+def top_walks(
+    edges: Int[Tensor, "2 m"],
+    size: int,
+    weights: Shaped[Tensor, " m"] | None,
+    steps: int,
+    restart: float | None,
+    reverse: bool = True,
+    top: int = 64,
+    tolerance: float = 1e-3,
+    starts: int | None = None,
+) -> TopWalks:
+    """`walk_features` of the `top` likeliest landing nodes of each start node, by sparse steps and pushes.
+
+    Every probability is at most the exact one, and lower by no more than `lost` of its start node and feature; with
+    `tolerance = 0` and no `restart` all are exact. A core needs memory for a few vectors of n numbers.
+
+    Args:
+        edges: Source and target of each edge.
+        size: Number of nodes n.
+        weights: Edge weights; all 1 if None.
+        steps: Number of powers k.
+        restart: Restart probability of PageRank; None omits it.
+        reverse: Include walks against the edges.
+        top: Number of landing nodes per start node.
+        tolerance: Probabilities below this are dropped between steps.
+        starts: Number of start nodes; all nodes if None.
+
+    >>> walks = top_walks(torch.tensor([[0, 1], [1, 2]]), 3, None, steps=1, restart=None, top=2)
+    >>> walks.landing.tolist(), walks.values[1].tolist()
+    ([[0, 1], [0, 2], [2, 1]], [[1.0, 0.0], [0.0, 1.0]])
+    """
+    from magnetite.kernels.cpu.walks import encode_nodes
+
+    directions = 2 if reverse else 1
+    start, columns, probability = _transitions(edges, size, weights, directions)
+    before, after, width = _indices(steps, restart is not None, directions)
+    count = size if starts is None else min(starts, size)
+    landing = np.empty((count, top), np.int64)
+    values = np.empty((count, top, width), np.float32)
+    lost = np.zeros((count, width))
+    step = max(1, min(16384, -(-count // (8 * cores()))))
+
+    def run(first: int) -> None:
+        rows = slice(first, min(first + step, count))
+        encode_nodes(
+            start, columns, probability, first, rows.stop, steps, -1.0 if restart is None else restart, tolerance,
+            before, after, landing[rows], values[rows], lost[rows],
+        )  # fmt: skip
+
+    on_cores(run, range(0, count, step))
+    return TopWalks(torch.from_numpy(landing), torch.from_numpy(values), torch.from_numpy(lost))
+
+
+def _transitions(
+    edges: Tensor, size: int, weights: Tensor | None, directions: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Compressed sparse rows of the walk along the edges and, with two directions, of the walk against them."""
+    from magnetite.kernels.cpu.walks import transition_rows
+
+    source, target = np.ascontiguousarray(edges.long().numpy())
+    weight = np.ones(source.size) if weights is None else weights.double().numpy()
+    start = np.empty((directions, size + 1), np.int64)
+    columns, probability = np.empty((directions, source.size), np.int32), np.empty((directions, source.size))
+    for d, ends in enumerate([(source, target), (target, source)][:directions]):
+        transition_rows(*ends, weight, size, start[d], columns[d], probability[d])
+    return start, columns, probability
+
+
+def _indices(steps: int, ranked: bool, directions: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """Indices of the powers and of PageRank of each direction among the features."""
+    middle = (steps + ranked) * (directions - 1)
+    power = np.arange(steps)
+    before = np.stack([middle + power, middle - 1 - power][:directions])
+    after = np.array([middle + steps, 0][:directions])
+    return before, after, middle + steps + ranked

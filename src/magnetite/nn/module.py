@@ -139,4 +139,6 @@ def _found(name: str) -> type | None:
             return found
     if name not in _CLASSES:
         importlib.import_module("magnetite.tasks")  # defines further modules
-    return _CLASSES.get(name)
+    from magnetite.encodings import ENCODINGS  # which a user may have added to
+
+    return _CLASSES.get(name) or next((each for each in ENCODINGS.values() if each.__name__ == name), None)

@@ -1,4 +1,4 @@
-"""Sorting networks: drawn, checked, counted and drawn on paper.
+"""Sorting networks: generated, checked, counted and drawn.
 
 >>> from magnetite import sorting
 >>> nets = sorting.generate(100, lengths=range(7, 12), seed=0)
@@ -8,10 +8,10 @@ True
 False
 """
 
-from magnetite.sorting.collection import SortingNetworks, generate
-from magnetite.sorting.counting import Estimate, count_topological_sorts, estimate_topological_sorts
+from magnetite.sorting.generator import generate
 from magnetite.sorting.known import SortCount, batcher, batcher_figure, bitonic, optimal
-from magnetite.sorting.networks import SortingNetwork
+from magnetite.sorting.networks import SortingNetwork, SortingNetworks
+from magnetite.sorting.topological_sorts import Estimate, count_topological_sorts, estimate_topological_sorts
 
 __all__ = [
     "Estimate",

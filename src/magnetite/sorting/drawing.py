@@ -1,4 +1,4 @@
-"""Sorting networks in the usual notation: wires from left to right, comparators as vertical lines between two dots."""
+"""Pictures of sorting networks: wires from left to right, comparators as vertical lines between two dots."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,10 @@ COLUMN_GAP = 20
 
 
 def columns(layers: Sequence[Sequence[Comparator]]) -> list[list[Comparator]]:
-    """Each layer cut into columns in which no two comparators overlap, so that their lines can be told apart.
+    """Split each layer into columns in which no two comparators overlap.
+
+    Args:
+        layers: The comparators of each parallel step.
 
     >>> columns([[(0, 2), (1, 3)], [(0, 1), (2, 3)]])
     [[(0, 2)], [(1, 3)], [(0, 1), (2, 3)]]
@@ -17,7 +20,9 @@ def columns(layers: Sequence[Sequence[Comparator]]) -> list[list[Comparator]]:
     for layer in layers:
         cut: list[list[Comparator]] = []
         for pair in layer:
-            column = next((old for old in cut if all(_apart(pair, other) for other in old)), None)
+            low, high = min(pair), max(pair)
+            free = (column for column in cut if all(high < min(other) or max(other) < low for other in column))
+            column = next(free, None)
             if column is None:
                 cut.append([pair])
             else:
@@ -27,7 +32,11 @@ def columns(layers: Sequence[Sequence[Comparator]]) -> list[list[Comparator]]:
 
 
 def ascii_art(length: int, layers: Sequence[Sequence[Comparator]]) -> str:
-    """The network in characters; an arrow head marks the larger value's wire where that is the upper one.
+    """The network in characters; an arrow head marks the wire of the larger value if that is the upper one.
+
+    Args:
+        length: Number of wires.
+        layers: The comparators of each parallel step.
 
     >>> print(ascii_art(3, [[(0, 2)], [(0, 1)], [(1, 2)]]))
     0 ──●──●─────
@@ -43,13 +52,18 @@ def ascii_art(length: int, layers: Sequence[Sequence[Comparator]]) -> str:
         marks = "──".join(_on_wire(wire, column) for column in drawn)
         lines.append(f"{wire:>{margin}} ──{marks}──")
         if wire < length - 1:
-            gaps = "  ".join(_between(wire, column) for column in drawn)
+            crossed = (any(min(pair) <= wire < max(pair) for pair in column) for column in drawn)
+            gaps = "  ".join("│" if crosses else " " for crosses in crossed)
             lines.append(f"{'':>{margin}}   {gaps}".rstrip())
     return "\n".join(lines)
 
 
 def svg(length: int, layers: Sequence[Sequence[Comparator]]) -> str:
     """The network as an SVG image.
+
+    Args:
+        length: Number of wires.
+        layers: The comparators of each parallel step.
 
     >>> svg(2, [[(0, 1)]]).count("<circle")
     2
@@ -71,10 +85,6 @@ def svg(length: int, layers: Sequence[Sequence[Comparator]]) -> str:
     )
 
 
-def _apart(one: Comparator, two: Comparator) -> bool:
-    return max(one) < min(two) or max(two) < min(one)
-
-
 def _on_wire(wire: int, column: Sequence[Comparator]) -> str:
     for low, high in column:
         if wire == high and high < low:
@@ -84,10 +94,6 @@ def _on_wire(wire: int, column: Sequence[Comparator]) -> str:
         if min(low, high) < wire < max(low, high):
             return "┼"
     return "─"
-
-
-def _between(wire: int, column: Sequence[Comparator]) -> str:
-    return "│" if any(min(pair) <= wire < max(pair) for pair in column) else " "
 
 
 def _line(x1: int, y1: int, x2: int, y2: int) -> str:

@@ -1,10 +1,10 @@
-"""Networks of the literature: Batcher's two families, and the smallest possible ones of up to ten wires."""
+"""Known networks: Batcher's odd-even merge sort and bitonic sorter, and the smallest networks of up to ten wires."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from magnetite.sorting.counting import Estimate, TooManyStates, estimate_topological_sorts
 from magnetite.sorting.networks import Comparator, SortingNetwork
+from magnetite.sorting.topological_sorts import Estimate, TooManyStates, estimate_topological_sorts
 
 OPTIMAL: dict[int, str] = {
     2: "0-1",
@@ -24,9 +24,13 @@ OPTIMAL: dict[int, str] = {
 
 
 def batcher(length: int) -> SortingNetwork:
-    """Batcher's odd-even merge sort; a length that is no power of two leaves out the comparators beyond it.
+    """Batcher's odd-even merge sort (Batcher 1968).
 
-    Blocks of `p` sorted wires are merged by comparators at the distances `p, p/2, …, 1` (Batcher 1968).
+    Blocks of `p` sorted wires are merged by comparators at the distances `p, p/2, …, 1`. For a length that is not a
+    power of two, comparators beyond the last wire are omitted.
+
+    Args:
+        length: Number of wires.
 
     >>> [len(batcher(length).comparators) for length in (2, 4, 8, 16)]
     [1, 5, 19, 63]
@@ -48,9 +52,12 @@ def batcher(length: int) -> SortingNetwork:
 
 
 def bitonic(length: int) -> SortingNetwork:
-    """Batcher's bitonic sorter in the form in which every comparator points the same way.
+    """Batcher's bitonic sorter, in the form in which all comparators have the same direction.
 
     A block of `p` wires is folded (`i` with `i ^ (p − 1)`), then compared at the distances `p/4, …, 1`.
+
+    Args:
+        length: Number of wires.
 
     >>> [len(bitonic(length).comparators) for length in (2, 4, 8, 16)]
     [1, 6, 24, 80]
@@ -67,22 +74,29 @@ def bitonic(length: int) -> SortingNetwork:
 
 
 def optimal(length: int) -> SortingNetwork:
-    """A network with the fewest possible comparators, for 2 to 10 wires.
+    """A network with the fewest possible comparators.
+
+    Args:
+        length: Number of wires, from 2 to 10.
 
     >>> [len(optimal(length).comparators) for length in range(2, 11)]
     [1, 3, 5, 9, 12, 16, 19, 25, 29]
     """
     if length not in OPTIMAL:
-        raise ValueError(
-            f"no optimal network of length {length} is known here: lengths 2 to 10 are; try batcher(length)"
-        )
+        raise ValueError(f"length must be from 2 to 10, got {length}: try batcher(length)")
     pairs = (pair.split("-") for pair in OPTIMAL[length].split())
     return SortingNetwork(length, [(int(low), int(high)) for low, high in pairs])
 
 
 @dataclass(frozen=True)
 class SortCount:
-    """A point of the paper's figure: a length, its comparators, and the topological sorts, exact or estimated."""
+    """A point of the paper's figure.
+
+    Args:
+        length: Number of wires.
+        comparators: Number of comparators.
+        topological_sorts: Number of topological sorts, exact or estimated.
+    """
 
     length: int
     comparators: int
@@ -90,7 +104,11 @@ class SortCount:
 
 
 def batcher_figure(lengths: Iterable[int] = range(2, 17), seed: int = 0) -> list[SortCount]:
-    """How many equivalent programs Batcher's networks have, over the length: the paper's figure.
+    """The number of equivalent programs of Batcher's networks for each length, a figure of the paper.
+
+    Args:
+        lengths: Numbers of wires.
+        seed: Seed of the estimates.
 
     >>> [point.topological_sorts for point in batcher_figure(range(2, 9))]
     [1, 1, 4, 20, 584, 58496, 7055168]

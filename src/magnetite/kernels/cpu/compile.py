@@ -1,79 +1,107 @@
-"""How kernels are compiled."""
+"""How numba compiles kernels: `kernel` for functions that Python calls, `part` for functions that kernels call."""
 
+import gc
 import hashlib
+import os
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.core.compiler import Compiler
-from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
+import llvmlite
+import numba
+
+from magnetite.kernels import _compat
 
 LANES = 8
 """Rows of work arrays are padded to this many doubles, one AVX-512 register, so that loops have no remainder."""
 
-_SOURCES = hashlib.sha256(
-    b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-).hexdigest()
+
+def _stamp() -> str:
+    """A hash of all that a compiled kernel depends on; numba itself adds the CPU and its features to the cache key.
+
+    A kernel has other files compiled into it, so every kernel depends on every file.
+    """
+    folder = Path(__file__).parent
+    digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__}".encode())
+    for path in sorted([*folder.glob("*.py"), *folder.parent.glob("*.py")]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
-class _NoAlias(Compiler):
-    """Promise LLVM that no two arguments overlap: with ten arrays in a loop it would not vectorise without."""
+def _choose_cache_folder() -> None:
+    """Let numba use the temporary folder if neither this folder nor the user's cache is writable."""
+    usual = (Path(__file__).parent / "__pycache__", Path.home() / ".cache")
+    existing = [folder if folder.exists() else folder.parent for folder in usual]
+    if not any(os.access(folder, os.W_OK) for folder in existing):
+        _compat.set_cache_folder(str(Path(tempfile.gettempdir()) / f"magnetite-kernels-{_compat.user_id()}"))
 
-    def define_pipelines(self) -> Any:
-        self.state.flags.noalias = True
-        return super().define_pipelines()
 
+_choose_cache_folder()
+STAMP = _stamp()
 
 _OPTIONS = {
     "nogil": True,
     "error_model": "numpy",
     # Sums may be reordered, but NaN and infinity keep their meaning.
     "fastmath": {"contract", "reassoc", "nsz"},
-    "pipeline_class": _NoAlias,
+    **_compat.no_alias(),
 }
 
 
 def part(function: Callable[..., Any]) -> Any:
-    """Compile what only kernels call; it becomes a piece of each of them.
+    """Compile a function that only kernels call (a call from Python would crash); it is inlined into each of them.
 
-    Were it called, a process that had just compiled it would call that copy, and one that read the kernel from disk the
-    copy in there, optimised once more: the last bits would change from run to run.
+    If it were called, a process that has just compiled it would run that copy, while a process that read the kernel
+    from disk would run the copy in there, which was optimised again: the last bits would differ between runs.
     """
-    return njit(forceinline=True, **_OPTIONS)(function)
+    return numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """Compile what Python calls, parts and all, without the interpreter lock, and keep it on disk."""
-    compiled: Any = njit(cache=True, **_OPTIONS)(function)
-    # Kernels call each other across files, but numba's cache would look at the age of their own file alone.
-    compiled._cache._cache_file._source_stamp = _SOURCES
-    return compiled
+def kernel(seconds: int) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function that Python calls, with its parts, and keep it on disk.
+
+    No two of its array arguments may overlap. `seconds` is about how long a first call takes on a new machine, together
+    with the other kernels of that call.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        options = {**_OPTIONS, "no_cfunc_wrapper": True}
+        compiled: Any = numba.njit(cache=True, **options)(function)
+        if not _compat.stamp_cache(compiled, STAMP):
+            compiled = numba.njit(**options)(function)
+        _seconds[compiled] = seconds
+        return compiled
+
+    return decorate
 
 
-@intrinsic
-def _prefetch_row(_context, array, row):
-    """Ask the memory for the first line of `array[row]` without waiting for it."""
-
-    def generate(context, builder, signature, arguments):
-        view = make_array(signature.args[0])(context, builder, arguments[0])
-        place = [
-            context.cast(builder, arguments[1], signature.args[1], types.intp),
-            context.get_constant(types.intp, 0),
-        ]
-        pointer = cgutils.get_item_pointer(context, builder, signature.args[0], view, place, wraparound=False)
-        pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
-        integer = ir.IntType(32)
-        shape = ir.FunctionType(ir.VoidType(), [pointer.type, integer, integer, integer])
-        fetch = builder.module.declare_intrinsic("llvm.prefetch", (pointer.type,), shape)
-        builder.call(fetch, [pointer, *(ir.Constant(integer, value) for value in (0, 3, 1))])
-        return context.get_dummy_value()
-
-    return types.void(array, row), generate
+_seconds: dict[Any, int] = {}
+_announced: list[Any] = []
+_collecting: list[bool] = []
 
 
-prefetch_row: Any = _prefetch_row
-"""`prefetch_row(array, row)` in a kernel: numba passes the context."""
+def _start(compiled: Any) -> None:
+    """Say once per process that kernels are being compiled, and pause the garbage collector, a fifth of the time."""
+    if compiled not in _seconds:
+        return
+    _collecting.append(gc.isenabled())
+    gc.disable()
+    if not _announced:
+        _announced.append(compiled)
+        folder = _compat.cache_folder(compiled)
+        kept = f"; kept in {folder}" if folder else ""
+        sys.stderr.write(f"magnetite: compiling CPU kernels for this machine, about {_seconds[compiled]} s{kept}\n")
+        sys.stderr.flush()
+
+
+def _end(compiled: Any) -> None:
+    if compiled in _seconds and _collecting.pop():
+        gc.enable()
+
+
+_compat.on_compilation(_start, _end)
+
+prefetch_row: Any = _compat.prefetch_row()
+"""`prefetch_row(array, row)` in a kernel: request the first cache line of a row before it is used."""

@@ -1,0 +1,371 @@
+"""Write the tables of results in README.md and docs/results.md from `results/`: no number in them is typed by hand.
+
+python benchmarks/tables.py
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))  # for paper
+
+from magnetite.io.record import read_record  # noqa: E402
+from paper.charts import LENGTHS  # noqa: E402
+from paper.store import Store  # noqa: E402
+
+BEGIN, END = "<!-- results: written by benchmarks/tables.py -->", "<!-- end of results -->"
+
+
+class Row(NamedTuple):
+    """What was measured, what it is compared with, the numbers, the command, and whether README.md shows it."""
+
+    what: str
+    against: str
+    figure: str
+    command: str
+    main: bool = False
+
+
+@cache
+def result(name: str) -> dict[str, Any]:
+    """What one command measured."""
+    return read_record(ROOT / "results" / f"{name}.json")["result"]
+
+
+def rows() -> list[Row]:
+    """All rows."""
+    return [
+        verification(),
+        order(),
+        *eigenpairs_cpu(),
+        *eigenpairs_gpu(),
+        sorting_encoded(),
+        *large(),
+        *generated(),
+        code_graphs(),
+        reorderings(),
+        models(),
+        training_steps(),
+        sorting_accuracy(),
+        repeated(),
+        playground("reachability", "F1", ".3f"),
+        playground("directed-distance", "RMSE", ".2f"),
+        claims(),
+        packed_steps(),
+        quick_relations(),
+        *relations(),
+        distances(),
+    ]
+
+
+def verification() -> Row:
+    """Errors of eigenpairs."""
+    checked = result("verification")
+    single, double = (max(checked["largest_errors"][f"torch.{name}"].values()) for name in ("float32", "float64"))
+    return Row(
+        f"{checked['graphs']:,} unusual digraphs of 1–150 nodes: largest residual or unitarity error",
+        "the definition",
+        f"none fails; {single:.0e} in float32, {double:.0e} in float64",
+        "benchmarks/verification.py",
+    )
+
+
+def order() -> Row:
+    """Node orders restored from the first eigenvector."""
+    found = {row["graph"]: row["one_way_edges_in_order"] for row in result("figure-examples")["rows"]}
+    names = ("sequence", "balanced binary tree", "trumpet (fully connected)")
+    restored = ", ".join(name for name in names if found[name] == 1)
+    return Row(
+        "order of permuted nodes from `Im γ₀`", "the paper", f"restored: {restored}", "python -m paper figure-examples"
+    )
+
+
+def eigenpairs_cpu() -> list[Row]:
+    """Speed of eigenpairs on two cores."""
+    measured = result("benchmark-encodings")["rows"]
+    failed = sum(row["pyg_failures"] for row in measured.values())
+    numpy, pyg = (slashed(f"{row[f'times_{side}']:.1f}×" for row in measured.values()) for side in ("numpy", "pyg"))
+    command = "benchmarks/encodings.py"
+    return [
+        Row(
+            f"magnetic eigenpairs, 2 cores, n {slashed(measured)}",
+            "NumPy `eigh` in two threads",
+            f"{numpy} faster",
+            command,
+            main=True,
+        ),
+        Row("same graphs", f"PyG's `AddLaplacianEigenvectorPE` (fails on {failed})", f"{pyg} faster", command),
+    ]
+
+
+def eigenpairs_gpu() -> list[Row]:
+    """Speed of eigenpairs on a GPU."""
+    measured = result("benchmark-eigen-gpu")["rows"]
+    chosen = [row for row in measured if row["n"] in (33, 80, 128, 256)]
+    sizes = slashed(row["n"] for row in chosen)
+    wrong = sum(row["ours_double_wrong"] + row["ours_single_wrong"] for row in measured)
+    torch = slashed(f"{row['double_against_torch']:.0f}×" for row in chosen)
+    jax = slashed(f"{row['single_against_jax']:.1f}×" for row in chosen)
+    command = "benchmarks/eigen_gpu.py"
+    return [
+        Row(
+            f"magnetic eigenpairs, H200, float64, n {sizes}",
+            "`torch.linalg.eigh` there",
+            f"{torch} faster, {wrong} wrong",
+            command,
+            main=True,
+        ),
+        Row(f"magnetic eigenpairs, H200, float32, n {sizes}", "JAX's batched `eigh` there", f"{jax} faster", command),
+    ]
+
+
+def sorting_encoded() -> Row:
+    """Time of generating and encoding sorting networks."""
+    encoded = result("benchmark-sorting-encoded")
+    first, second = (encoded[run]["seconds_together"] for run in ("first", "second"))
+    return Row(
+        f"{encoded['second']['graphs']:,} sorting networks generated and encoded, k=25, H200",
+        "",
+        f"{second:.0f} s ({first:.0f} s with compilation)",
+        "benchmarks/sorting_encoded.py",
+    )
+
+
+def large() -> Iterable[Row]:
+    """Eigenpairs of large graphs."""
+    for name in ("debian", "random"):
+        measured = result(f"benchmark-large-{name}")["eigenpairs"]
+        at_least = "" if measured["arpack"]["finished"] else "at least "
+        yield Row(
+            f"{measured['nodes']:,} nodes, {measured['edges']:,} edges ({name}), {measured['k']} eigenpairs, 2 cores",
+            "SciPy's ARPACK",
+            f"{at_least}{measured['times_faster']:.1f}× faster: {measured['ours']['seconds']:.0f} s",
+            "benchmarks/large.py",
+            main=name == "random",
+        )
+
+
+def generated() -> list[Row]:
+    """Speed of generating data."""
+    networks, graphs = result("benchmark-sorting"), result("benchmark-data")["playground, directed distance, cpu"]
+    return [
+        Row(
+            "sorting networks generated, lengths 7–11 / 16, one core",
+            "sets of inputs in NumPy",
+            f"{networks['7–11']['ratio']:,.0f}× / {networks['16']['ratio']:,.0f}× faster",
+            "benchmarks/sorting.py",
+            main=True,
+        ),
+        Row(
+            f"{graphs['graphs']:,} random digraphs with distances, 2 cores",
+            "",
+            f"{graphs['seconds']:.1f} s",
+            "benchmarks/data.py",
+        ),
+    ]
+
+
+def code_graphs() -> Row:
+    """Speed of making graphs of source code."""
+    measured = result("benchmark-code-graphs")
+    library, packages = (measured[corpus] for corpus in ("standard library", "installed packages"))
+    counts = [corpus["counts"] for corpus in (library, packages)]
+    functions, failed = (sum(count.get(key, 0) for count in counts) for key in ("functions", "dataflow failed"))
+    return Row(
+        f"data-flow graphs of {functions:,} functions (standard library / installed packages), one core",
+        "the authors' 162 per second",
+        f"{library['times_authors']:.1f}× / {packages['times_authors']:.1f}× faster, {failed} failed",
+        "benchmarks/code_graphs.py",
+        main=True,
+    )
+
+
+def reorderings() -> Row:
+    """Equivalent programs are one data-flow graph."""
+    texts = result("reorderings")["f1_score"]
+    return Row(
+        f"{texts['texts']:,} ways to write the paper's `f1_score`",
+        f"{texts['ast']:,} sequential graphs",
+        f"{texts['dataflow']} data-flow graph",
+        "benchmarks/reorderings.py",
+        main=True,
+    )
+
+
+def models() -> Row:
+    """Speed of models."""
+    measured = result("benchmark-models")
+    compiled = [{row["side"]: row for row in table if row["compiled"]}["magnetic"] for table in measured.values()]
+    figures = slashed(f"{row['graphs_per_second']:,.0f} ({row['of_bare']:.2f})" for row in compiled)
+    return Row(
+        f"graphs/s forward + backward with magnetic encodings, H200, {slashed(measured)}",
+        "the bare transformer on random tensors",
+        f"{figures} of its speed",
+        "benchmarks/models.py",
+    )
+
+
+def training_steps() -> Row:
+    """Speed of training."""
+    step = result("benchmark-training")["sorting"]["magnetic"]
+    return Row(
+        "graphs/s of whole training steps, sorting networks with magnetic encodings, H200",
+        "the bare transformer on prepared batches",
+        f"{step['graphs_per_second']:,.0f} ({step['of_bare']:.2f}) of its speed",
+        "benchmarks/training.py",
+        main=True,
+    )
+
+
+def sorting_accuracy() -> Row:
+    """Accuracy on sorting networks by encoding."""
+    sorting = result("figure-sorting")
+    trained = {name: percents(values) for name, values in sorting["accuracy"].items() if None not in values}
+    seen = min(cell["graphs_seen"] for cell in sorting["cells"].values())
+    lengths = f"{sorting['lengths'][0]}–{sorting['lengths'][-1]}"
+    return Row(
+        f"accuracy on sorting networks of lengths {lengths}, {seen:,} graphs of lengths 7–11 seen",
+        "; ".join(f"{name} {values}" for name, values in trained.items() if name != "magnetic"),
+        f"magnetic {trained['magnetic']}",
+        "python -m paper figure-sorting",
+        main=True,
+    )
+
+
+def repeated() -> Row:
+    """The same training once more."""
+    run = Store(ROOT / "results" / "repeat").longest("sorting-magnetic")
+    if run is None:
+        raise FileNotFoundError("results/repeat/cells/sorting-magnetic-….json does not exist: train it again")
+    minutes, seconds = divmod(round(run.content["seconds"]), 60)
+    return Row(
+        "magnetic again from the same seed, alone on the H200: how far trainings differ, and wall time",
+        "",
+        f"{percents([run.metrics[f'accuracy/{length}'] for length in LENGTHS])}; {minutes} min {seconds} s with "
+        "generation, encoding, compilation and evaluation",
+        "python -m paper figure-sorting --only sorting-magnetic --out results/repeat",
+    )
+
+
+def playground(target: str, metric: str, digits: str) -> Row:
+    """One target in DAGs and in general digraphs, by encoding."""
+    found = result("figure-playground")
+    columns = [found["columns"].index(f"{target} {kind} {metric.lower()}") for kind in ("dag", "general")]
+    shown = {
+        name: slashed(f"{found['rows'][name][column]:{digits}}" for column in columns)
+        for name in ("magnetic", "walks", "laplacian", "svd")
+    }
+    seen = found["cells"][f"playground-{target}-dag-magnetic"]["graphs_seen"]
+    return Row(
+        f"{metric} of {target.replace('-', ' ')}, DAGs / general digraphs, {seen:,} graphs seen",
+        "; ".join(f"{name} {values}" for name, values in shown.items() if name != "magnetic"),
+        f"magnetic {shown['magnetic']}",
+        "python -m paper figure-playground",
+    )
+
+
+def claims() -> Row:
+    """The paper's claims."""
+    found = result("claims")["claims"]
+    parts = [part["holds"] for claim in found.values() for part in claim["parts"]]
+    whole = ", ".join(number for number, claim in found.items() if claim["verdict"] == "holds")
+    return Row(
+        "comparisons behind the paper's claims 1–8 and 11",
+        "the paper",
+        f"{sum(parts)} of {len(parts)} agree; claims {whole} in all of theirs",
+        "python -m paper claims",
+        main=True,
+    )
+
+
+def packed_steps() -> Row:
+    """Speed of packed against padded states."""
+    measured = result("benchmark-tokens-cpu")
+    return Row(
+        f"whole training steps on a CPU: {slashed(measured)}",
+        "the same with padding in every layer",
+        slashed(f"{row['times_as_fast']:.2f}×" for row in measured.values()) + " faster",
+        "benchmarks/tokens.py",
+    )
+
+
+def quick_relations() -> Row:
+    """A task-specific model after minutes on a CPU."""
+    quick = result("figure-quick-sorting")
+    area, seen = quick["auc"], quick["cells"]["quick-sorting-relations"]["graphs_seen"]
+    return Row(
+        f"AUC on the same lengths after minutes on a CPU, {seen:,} graphs of lengths 7–8 seen",
+        f"attention over nodes, magnetic {percents(area['quick-sorting-attention'])} (50 is guessing)",
+        f"relations of wires (task-specific) {percents(area['quick-sorting-relations'])}",
+        "python -m paper figure-quick-sorting",
+    )
+
+
+def relations() -> list[Row]:
+    """A task-specific model, and its speed."""
+    networks, sides = result("figure-best-sorting"), result("benchmark-relations")["sides"]
+    return [
+        Row(
+            f"accuracy on lengths 12–16, {networks['cells']['best-sorting']['graphs_seen']:,} graphs seen",
+            f"the paper's transformer here {percents(result('figure-sorting')['accuracy']['magnetic'])}",
+            f"relations of wires (task-specific) {percents(networks['accuracy']['best-sorting'])}",
+            "python -m paper figure-best-sorting",
+        ),
+        Row(
+            "graphs/s forward + backward of relations of wires, H200",
+            f"a loop of plain tensor operations, as one CUDA graph: {sides['loop']['graphs_per_second']:,.0f}",
+            f"{sides['fused']['graphs_per_second']:,.0f}: {sides['fused']['times_as_fast']:.0f}× faster",
+            "benchmarks/relations.py",
+        ),
+    ]
+
+
+def distances() -> Row:
+    """Distances with walks between the two nodes in the head."""
+    best, paper = result("figure-best-distance"), result("figure-playground")
+    error = best["rows"]["best-playground"][best["columns"].index("rmse")]
+    other = paper["rows"]["magnetic"][paper["columns"].index("directed-distance dag rmse")]
+    return Row(
+        f"RMSE of directed distances in DAGs, {best['cells']['best-playground']['graphs_seen']:,} graphs seen",
+        f"the paper's transformer with magnetic encodings here {other:.3f}",
+        f"{error:.4f}",
+        "python -m paper figure-best-distance",
+        main=True,
+    )
+
+
+def slashed(values: Iterable[object]) -> str:
+    """Values separated by slashes."""
+    return " / ".join(map(str, values))
+
+
+def percents(shares: Sequence[float]) -> str:
+    """Shares as percentages."""
+    return slashed(f"{100 * share:.1f}" for share in shares) + " %"
+
+
+def table(chosen: Iterable[Row]) -> str:
+    """The rows in Markdown."""
+    lines = ["| what | compared with | result | command |", "|---|---|---|---|"]
+    return "\n".join(lines + [f"| {r.what} | {r.against} | {r.figure} | `{r.command}` |" for r in chosen])
+
+
+def written(text: str, chosen: Iterable[Row]) -> str:
+    """The text with the table between its markers."""
+    before, rest = text.split(BEGIN)
+    return f"{before}{BEGIN}\n{table(chosen)}\n{END}{rest.split(END)[1]}"
+
+
+def pages() -> dict[Path, str]:
+    """The new text of each page."""
+    every = rows()
+    chosen = {ROOT / "README.md": [row for row in every if row.main], ROOT / "docs" / "results.md": every}
+    return {path: written(path.read_text(encoding="utf-8"), some) for path, some in chosen.items()}
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")

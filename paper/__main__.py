@@ -1,0 +1,67 @@
+"""The command line: `python -m paper figure-sorting|figure-playground|claims|…`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from magnetite.cli import main as run
+from paper import best, claims, examples, hypotheses, playground, sorting, topological
+from paper.cells import Request
+
+FIGURES: dict[str, Callable[[Path, int], None]] = {
+    "figure-examples": examples.figure,
+    "figure-topological-sorts": topological.figure,
+}
+"""Figures that need no training."""
+
+TRAINED: dict[str, Callable[[Request], None]] = {
+    "figure-quick": playground.figure_quick,
+    "figure-quick-sorting": best.figure_quick,
+    "figure-playground": playground.figure_playground,
+    "figure-walks": playground.figure_walks,
+    "figure-sorting": sorting.figure_sorting,
+    "figure-q-sweep": sorting.figure_potentials,
+    "figure-gnn": sorting.figure_gnn,
+    "figure-tried-sorting": best.figure_candidates,
+    "figure-best-sorting": best.figure_sorting,
+    "figure-best-distance": best.figure_distance,
+    "hypotheses": hypotheses.show,
+    "claims": claims.judge,
+}
+"""Figures made of trainings: missing ones are trained. Claims only read results."""
+
+app = typer.Typer(
+    add_completion=False, pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+@app.command(epilog="Example: python -m paper figure-sorting --budget 0.5 --only magnetic --out half")
+def main(
+    what: Annotated[str, typer.Argument(help=f"One of {', '.join([*FIGURES, *TRAINED])}.")],
+    out: Annotated[Path, typer.Option(help="Folder of results: tables, figures and JSON files.")] = Path("results"),
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    budget: Annotated[float, typer.Option(help="Fraction of each training to run.")] = 1.0,
+    only: Annotated[str, typer.Option(help="Train only the cell of this name, or those whose names contain it.")] = "",
+    runs: Annotated[Path, typer.Option(help="Folder of trainings in progress.")] = Path("runs"),
+    device: Annotated[str, typer.Option(help="Device to train on: auto, cpu or cuda.")] = "auto",
+    train: Annotated[bool, typer.Option("--train/--no-train", help="Whether to train missing cells.")] = True,
+) -> None:
+    """Reproduce a figure of the paper: train what is missing, print the table, write the figure and a JSON file.
+
+    The two quick figures take minutes on two cores. `claims` compares the results with what the paper claims,
+    `hypotheses` tests why some claims may not hold here.
+    """
+    if what in FIGURES:
+        if only or budget != 1:
+            raise ValueError(f"{what} trains nothing: leave out --only and --budget")
+        FIGURES[what](out, seed)
+    elif what in TRAINED:
+        TRAINED[what](Request(out, seed, budget, only, runs, device, train))
+    else:
+        raise ValueError(f"unknown figure {what!r}: choose one of {', '.join([*FIGURES, *TRAINED])}")
+
+
+if __name__ == "__main__":
+    run(app, "paper")

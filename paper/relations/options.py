@@ -1,0 +1,33 @@
+"""Options of WireRelations, for the trainer."""
+
+from dataclasses import dataclass
+
+from magnetite import nn
+from magnetite.nn.embeddings import Embedding
+from magnetite.nn.encoders import PositionEncoder
+from magnetite.nn.heads import Head
+from magnetite.training.models import ModelOptions
+from paper.relations.model import WireRelations
+
+
+@dataclass(frozen=True)
+class Relations(ModelOptions):
+    """Relations of wires; the numbers of wires are not seen, only their order.
+
+    Args:
+        width: Size of a node's state and of the graph token.
+        state: Size of the vector of two wires.
+        wires: Largest number of wires in training.
+    """
+
+    state: int = 32
+    wires: int = 16
+
+    @property
+    def graph_readout(self) -> str:
+        """The graph token."""
+        return "cls"
+
+    def build(self, position: PositionEncoder | None, embedding: Embedding, head: Head) -> nn.GraphModel:  # noqa: ARG002
+        """The model; it ignores the task's embedding, since a comparator is known by what it does to its wires."""
+        return WireRelations(self.width, head, position, state=self.state, wires=self.wires)

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Trains cells of figures in several processes that share a machine:
+#
+#   paper/series.sh FOLDER PROCESSES figure-sorting:sorting-walks figure-playground …
+#
+# Each process does all of the figures in this order, and leaves cells alone that another is training. What failed, as
+# when the others had filled the GPU, is tried once more at the end. Results go to FOLDER/results, what was printed to
+# FOLDER/*.log. Ctrl-C stops all of them, saved; the same series again goes on where it stood. On NVIDIA GPUs, MPS lets
+# the kernels of all processes run side by side, where it is installed; otherwise they take turns.
+set -um # each process in a group of its own, so that it can be stopped whole
+if [ $# -lt 3 ]; then
+    echo "usage: $0 FOLDER PROCESSES FIGURE[:CELL]…" >&2
+    exit 2
+fi
+folder=$1 processes=$2
+shift 2
+workers=() status=0
+mkdir -p "$folder"
+if command -v nvidia-cuda-mps-control > /dev/null; then
+    pipes=$(mktemp -d)
+    export CUDA_MPS_PIPE_DIRECTORY=$pipes CUDA_MPS_LOG_DIRECTORY=$pipes
+    nvidia-cuda-mps-control -d && trap 'echo quit | nvidia-cuda-mps-control; rm -rf "$pipes"' EXIT
+fi
+stop() {
+    trap '' INT TERM
+    for worker in "${workers[@]}"; do kill -TERM -- "-$worker" 2> /dev/null; done
+    wait
+    exit 130
+}
+trap stop INT TERM
+train() {
+    local figure=${1%%:*} only=${1#"${1%%:*}"}
+    python3 -m paper "$figure" --only "${only#:}" --out "$folder/results" --runs "$folder/runs"
+}
+work() {
+    local item failed=() stopped=0 status=0
+    trap 'stopped=1' TERM # heard when the training has saved and ended
+    for item in "$@"; do
+        train "$item" || failed+=("$item")
+        [ $stopped = 0 ] || return 130
+    done
+    for item in "${failed[@]}"; do
+        train "$item" || status=1
+        [ $stopped = 0 ] || return 130
+    done
+    return $status
+}
+for process in $(seq "$processes"); do
+    work "$@" > "$folder/process-$process.log" 2>&1 &
+    workers+=($!)
+done
+for worker in "${workers[@]}"; do wait "$worker" || status=1; done
+ls "$folder/results/cells"
+exit $status

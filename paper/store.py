@@ -1,0 +1,117 @@
+"""Results of finished trainings: the files of `results/cells`, read once and found by configuration or by name."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from magnetite.io.record import ADVICE, read_record
+from magnetite.io.storage import DamagedFile
+from magnetite.training.config import Config
+
+HASH_LENGTH = 12
+SAME_TRAINING = 0.05
+"""Trainings are compared if the numbers of graphs they saw differ by at most this fraction."""
+
+
+class NotRun(LookupError):
+    """A result that a claim needs does not exist yet."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of one training.
+
+    Args:
+        name: Name of the cell, from the name of the file.
+        content: What the file holds: the result and its provenance.
+    """
+
+    name: str
+    content: Mapping[str, Any]
+
+    @cached_property
+    def hash(self) -> str | None:
+        """Hash of the configuration, in which new options have their defaults; None if an option no longer exists."""
+        try:
+            return Config.from_dict(self.content["result"]["config"]).hash
+        except ValueError:
+            return None
+
+    @property
+    def graphs_seen(self) -> int:
+        """Number of training graphs, repeated ones included."""
+        return self.content["result"]["graphs_seen"]
+
+    @cached_property
+    def metrics(self) -> dict[str, float]:
+        """Metrics of the test split, and those of validation for groups (such as `accuracy/12`) that only it has."""
+        splits = self.content["result"]["figures"]
+        return {**{name: value for name, value in splits["valid"].items() if "/" in name}, **splits["test"]}
+
+    def provenance(self) -> dict[str, Any]:
+        """How the result was obtained."""
+        details = ("hash", "graphs_seen", "best_step", "seconds_of_training", "graphs_per_second", "parameters")
+        kept = {name: self.content[name] for name in ("commit", "device", "date", "seconds", "seed")}
+        return kept | {name: self.content["result"][name] for name in details}
+
+
+class Store:
+    """All results in a folder.
+
+    Args:
+        folder: Folder with `cells/*.json` and the files of figures, such as `figure-examples.json`.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._results: dict[Path, Result] = {}
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the files that other processes have added."""
+        for path in sorted((self.folder / "cells").glob(f"*-{'?' * HASH_LENGTH}.json")):
+            if path not in self._results:
+                self._results[path] = Result(path.stem[: -HASH_LENGTH - 1], _read(path))
+
+    def find(self, name: str, hash: str) -> Result | None:
+        """The result of the configuration with this hash, preferably under this name: figures share trainings."""
+        found = [result for result in self._results.values() if result.hash == hash]
+        return min(found, key=lambda result: result.name != name, default=None)
+
+    def longest(self, name: str) -> Result | None:
+        """The result of this name that saw the most graphs; of several, the one with the lowest seed."""
+        found = [result for result in self._results.values() if result.name == name]
+        return max(found, key=lambda result: (result.graphs_seen, -result.content.get("seed", 0)), default=None)
+
+    def values(self, names: Sequence[str], metric: str) -> list[float]:
+        """A metric of several cells, of each the longest training; all must have seen the same number of graphs."""
+        results = []
+        for name in names:
+            result = self.longest(name)
+            if result is None or metric not in result.metrics:
+                raise NotRun(name)
+            results.append(result)
+        seen = [result.graphs_seen for result in results]
+        if min(seen) < (1 - SAME_TRAINING) * max(seen):
+            raise NotRun(f"{' and '.join(names)}, trained on the same number of graphs")
+        return [result.metrics[metric] for result in results]
+
+    def row(self, figure: str, key: str, value: Any) -> dict[str, Any]:
+        """The row of a figure's table whose `key` is `value`."""
+        path = self.folder / f"{figure}.json"
+        if not path.exists():
+            raise NotRun(figure)
+        try:
+            return next(row for row in read_record(path)["result"]["rows"] if row[key] == value)
+        except (KeyError, TypeError, StopIteration) as error:
+            raise DamagedFile(f"{path} has no row with {key} {value}: {ADVICE}") from error
+
+
+def _read(path: Path) -> dict[str, Any]:
+    content = read_record(path)
+    missing = {"config", "figures", "graphs_seen"} - content["result"].keys()
+    if missing:
+        raise DamagedFile(f"{path} is not the result of a training (missing: {', '.join(sorted(missing))}): {ADVICE}")
+    return content

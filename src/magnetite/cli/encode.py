@@ -1,0 +1,215 @@
+"""`magnetite encode`: encodings of graphs in files."""
+
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import Tensor
+
+from magnetite.encodings import ENCODINGS, Depth, Eigenpairs, MagneticLaplacian, NodeEncoding, RandomWalk
+from magnetite.encodings.cache import Encoding, cached, shards
+from magnetite.graphs import FORMATS, Digraphs, node_numbers, read
+from magnetite.io.files import TABLE_WRITERS, TENSOR_WRITERS, Column, check_output, write_arrays, write_table
+from magnetite.linalg.phase import CONVENTIONS
+from magnetite.linalg.potential import Potential, Relative
+from magnetite.packed import Packed
+from magnetite.version import __version__
+
+SIZES = ("k", "rank", "width", "cap")
+"""What `--k` sets: the field of this name that the encoding has."""
+
+DEFAULT_SIZE = 16
+"""`--k` for encodings whose size has no default."""
+
+
+def encode(
+    inputs: Annotated[list[Path], typer.Argument(help=f"Files with graphs: {' '.join(FORMATS)}.", show_default=False)],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help=f"Output file: {' '.join(TENSOR_WRITERS)} for all tensors, {' '.join(TABLE_WRITERS)} for a table with "
+            "one row per node."
+        ),
+    ],
+    encoding: Annotated[
+        str, typer.Option(help=f"One of {', '.join(ENCODINGS)}.", autocompletion=lambda: list(ENCODINGS))
+    ] = "magnetic",
+    k: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of eigenvectors (magnetic, laplacian), rank (svd), width (sinusoidal) or largest depth "
+            "(depth).",
+            show_default=f"{DEFAULT_SIZE}; depth: {Depth.cap}",
+        ),
+    ] = None,
+    q: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="magnetic: absolute potential in \\[0, 0.5]; repeat it for several potentials.", show_default=False
+        ),
+    ] = None,
+    relative_q: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="magnetic: relative potential q', where q = q' / min(number of one-way edges, number of nodes); "
+            "repeat it for several potentials.",
+            show_default="0.25",
+        ),
+    ] = None,
+    normalised: Annotated[
+        bool | None,
+        typer.Option(
+            help="magnetic, laplacian: whether to normalise the Laplacian by the degrees.", show_default="normalised"
+        ),
+    ] = None,
+    convention: Annotated[
+        str | None,
+        typer.Option(
+            help=f"magnetic: definition of the Laplacian, one of {', '.join(CONVENTIONS)}.",
+            show_default=MagneticLaplacian.convention,
+            autocompletion=lambda: list(CONVENTIONS),
+        ),
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="walks: number of steps.", show_default=str(RandomWalk.steps))
+    ] = None,
+    restart: Annotated[
+        float | None, typer.Option(help="walks: restart probability of PageRank.", show_default=str(RandomWalk.restart))
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="magnetic, laplacian: also draw the first eigenvector (.png, .svg, .pdf); size shows the real part "
+            "of each node, colour the imaginary part.",
+            show_default=False,
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Folder in which results are kept, to resume and to reuse them.", show_default=False),
+    ] = None,
+    device: Annotated[str, typer.Option(help="Device to compute on: cpu, cuda, cuda:1, …")] = "cpu",
+) -> None:
+    """Encode the nodes of directed graphs in files."""
+    options = {"k": k, "q": q, "relative_q": relative_q, "normalised": normalised, "convention": convention}
+    method = make_encoding(encoding, options | {"steps": steps, "restart": restart})
+    check_output(out)
+    if plot is not None:
+        _check_plot(encoding, plot)
+    graphs = Digraphs.concat(map(read, inputs))
+    names = graphs.names or node_numbers(graphs)
+    unnamed = graphs.replace(names=None)  # the cache is found by content, whatever the nodes are called
+    result = _with_progress(method, unnamed.to(_device(device)), cache).to("cpu")
+    if out.suffix in TABLE_WRITERS:
+        write_table(out, node_table(result, names))
+    else:
+        write_arrays(out, result.tensors(), names, {"kind": type(result).__name__, "version": __version__})
+    if plot is not None and isinstance(result, Eigenpairs):
+        from magnetite.plots import plot_eigenvectors
+
+        plot_eigenvectors(graphs, result, plot)
+    typer.echo(f"{result} of {graphs} → {out}" + (f", {plot}" if plot else ""))
+
+
+def make_encoding(name: str, options: dict[str, Any]) -> Encoding[Packed]:
+    """Build an encoding from the options that were typed; those that are None keep the encoding's defaults.
+
+    >>> make_encoding("svd", {"k": 4, "steps": None})
+    SVD(rank=4, dtype=torch.float32)
+    >>> make_encoding("svd", {"k": 4, "steps": 3})
+    Traceback (most recent call last):
+    ValueError: --steps does not apply to the encoding svd, which takes --k: leave it out
+    """
+    if name not in ENCODINGS:
+        raise ValueError(f"unknown encoding {name!r}: choose one of {', '.join(ENCODINGS)}")
+    known = {field.name: field for field in fields(ENCODINGS[name])}
+    size = next((field for field in SIZES if field in known), None)
+    field_of = {"k": size, "relative_q": "q"}
+    typed = {option: value for option, value in options.items() if value is not None}
+    for option in typed:
+        if field_of.get(option, option) not in known:
+            taken = " ".join(_flag(other) for other in options if field_of.get(other, other) in known)
+            raise ValueError(
+                f"{_flag(option)} does not apply to the encoding {name}, which takes {taken}: leave it out"
+            )
+    if size is not None and known[size].default is MISSING:
+        typed.setdefault("k", DEFAULT_SIZE)
+    if "q" in typed and "relative_q" in typed:
+        raise ValueError("--q and --relative-q were both given: choose an absolute or a relative potential")
+    values = {field_of.get(option, option): _potentials(option, value) for option, value in typed.items()}
+    return ENCODINGS[name](**values)
+
+
+def node_table(encoding: Packed, names: list[str]) -> dict[str, Column]:
+    """Columns with one row per node: graph, name, and the encoding; NaN beyond the last eigenpair of a graph."""
+    columns: dict[str, Column] = {"graph": encoding.node_graph.numpy(), "node": names}
+    if isinstance(encoding, Eigenpairs):
+        missing = ~encoding.mask[encoding.node_graph]
+        values = encoding.values[encoding.node_graph].masked_fill(missing, torch.nan)
+        real = encoding.vectors.real.masked_fill(missing, torch.nan)
+        columns |= _numbered_columns("value", values) | _numbered_columns("re", real)
+        if not encoding.vectors.is_complex():
+            return columns
+        return columns | _numbered_columns("im", encoding.vectors.imag.masked_fill(missing, torch.nan))
+    if isinstance(encoding, NodeEncoding):
+        return columns | _numbered_columns("x", encoding.values.view(len(names), -1))
+    raise ValueError(
+        "an encoding of node pairs cannot be written as a table with one row per node: "
+        f"use {' or '.join(TENSOR_WRITERS)}"
+    )
+
+
+def _numbered_columns(prefix: str, rows: Tensor) -> dict[str, np.ndarray]:
+    """Columns `re_0, re_1, …` of `[n, k]`, or `re_0_0, re_0_1, …` (potential, eigenpair) of `[n, Q, k]`."""
+    names = [prefix]
+    for size in rows.shape[1:]:
+        names = [f"{name}_{j}" for name in names for j in range(size)]
+    return {name: column.numpy() for name, column in zip(names, torch.unbind(rows.flatten(1), dim=1), strict=True)}
+
+
+def _flag(option: str) -> str:
+    return "--" + option.replace("_", "-")
+
+
+def _potentials(option: str, value: Any) -> Any:
+    """The value of the field that an option sets: one potential, or a tuple of several; other values are unchanged."""
+    if option not in ("q", "relative_q"):
+        return value
+    potentials: list[Potential] = [Relative(q) for q in value] if option == "relative_q" else value
+    return potentials[0] if len(potentials) == 1 else tuple(potentials)
+
+
+def _device(name: str) -> torch.device:
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).split("\n")[0]
+        raise ValueError(f"device {name!r} cannot be used ({reason}): use cpu, or cuda if there is a GPU") from error
+    return torch.device(name)
+
+
+def _with_progress(method: Encoding[Packed], graphs: Digraphs, cache: Path | None) -> Packed:
+    columns = (TextColumn("encoding"), BarColumn(), MofNCompleteColumn(), TextColumn("graphs"), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("encoding", total=len(graphs))
+        if cache is not None:
+            return cached(method, graphs, cache, progress=lambda done: progress.advance(task, done))
+        results = []
+        for shard in shards(graphs):
+            results.append(method(shard))
+            progress.advance(task, len(shard))
+    return type(results[0]).concat(results)
+
+
+def _check_plot(encoding: str, path: Path) -> None:
+    from magnetite.plots import check_figure
+
+    if encoding not in ("magnetic", "laplacian"):
+        raise ValueError(f"--plot draws eigenvectors, which {encoding} does not have: use magnetic or laplacian")
+    check_figure(path)
