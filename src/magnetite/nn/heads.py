@@ -189,7 +189,7 @@ class PairHead(Head):
         source, target = self.ends(hidden).chunk(2, dim=-1)
         readout = torch.cat([batch.sum_nodes(hidden), batch.sizes[:, None].float()], dim=-1)
         target = target + batch.per_node(self.whole(readout))
-        answer = self._last(self.second(self._first(source, target, batch.query, between)))
+        answer = self._last(self.second(self._first(source, target, batch.query, between)))  # type: ignore[arg-type]
         return torch.nn.functional.softplus(answer) if self.positive else answer
 
     def _first(
@@ -200,14 +200,15 @@ class PairHead(Head):
         between: Float[Tensor, "pairs hidden"] | None,
     ) -> Float[Tensor, "pairs hidden"]:
         """The first layer; its ends by a fused kernel if no pair features join them before the LayerNorm."""
-        norm, joined = self.first_norm, between is not None and self.between_norm is None
-        if not joined and self._fuses(norm, source):
+        norm = self.first_norm
+        joined = between if self.pair_channels and self.between_norm is None else None
+        if joined is None and self._fuses(norm, source):
             scale, shift = norm.weight.float(), norm.bias.float()
             pairs = query.source.long(), query.target.long()
             ends = cuda.first(source.float(), target.float(), *pairs, scale, shift)
         else:
             ends = _chosen(source, query.source) + _chosen(target, query.target)
-            ends = self.activation(norm(ends + between if joined else ends))
+            ends = self.activation(norm(ends if joined is None else ends + joined))
         if between is None or self.between_norm is None:
             return ends
         return ends + self.activation(self.between_norm(between))
