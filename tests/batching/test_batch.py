@@ -128,7 +128,7 @@ def test_pairs_are_found_in_the_matrices_of_all_pairs(graphs, seed):
     source, target = query.nodes.long()
     expected = walks.values[walks.pair_ptr[graph] + source * graphs.sizes[graph] + target]
     for name, batch in forms(graphs, {"pairs": walks}, query).items():
-        assert torch.equal(batch.at_query(batch.encoding("pairs"))[batch.query.mask], expected), name
+        assert torch.equal(batch.at_query(batch.encoding("pairs"), batch.query)[batch.query.mask], expected), name
         assert torch.equal(batch.query.source[batch.query.mask], graphs.node_ptr[graph] + source), name
 
 
@@ -137,10 +137,10 @@ def test_pairs_are_found_in_the_matrices_of_all_pairs(graphs, seed):
 def test_all_pairs_are_listed_source_by_source(graphs):
     walks = mt.RandomWalk(steps=1)(graphs)
     for name, batch in forms(graphs, {"pairs": walks}).items():
-        every = batch.with_all_pairs()
+        every = batch.all_pairs()
         assert batch.query is None
-        assert every.query.mask.all(), name
-        assert torch.equal(every.at_query(every.encoding("pairs")), walks.values), name
+        assert every.mask.all(), name
+        assert torch.equal(batch.at_query(batch.encoding("pairs"), every), walks.values), name
 
 
 def test_graphs_of_very_different_sizes_get_several_buckets(monkeypatch):
@@ -180,5 +180,3 @@ def test_a_batch_says_what_it_holds():
         ValueError, match=r"no encoding 'svd' \(it has eigenpairs, walks\): call mt.batch\(graphs, svd="
     ):
         batch.encoding("svd")
-    with pytest.raises(ValueError, match="has no query pairs"):
-        mt.batch(mt.Digraphs.from_edges([[0], [1]])).at_query([])

@@ -48,8 +48,8 @@ def test_a_batch_holds_what_was_packed(graphs):
         assert torch.equal(torch.view_as_complex(found.vectors.contiguous())[nodes], pairs.vectors), name
         assert torch.equal(found.values, pairs.values), name
         assert torch.equal(found.mask, pairs.mask), name
-        everyone = batch.with_all_pairs()
-        assert torch.equal(everyone.at_query(batch.encoding("pairs")), walks.values), name
+        everyone = batch.all_pairs()
+        assert torch.equal(batch.at_query(batch.encoding("pairs"), everyone), walks.values), name
 
 
 @few

@@ -45,14 +45,14 @@ def test_pair_features_join_after_the_first_layer_or_within_it(pair_layer):
     gelu, head = torch.nn.functional.gelu, nn.PairHead(2, hidden=8, pair_channels=4, pair_layer=pair_layer)
     head.setup(WIDTH)
     for name, batch in forms(generic_digraphs(0)).items():
-        every = batch.with_all_pairs()
+        every = batch.all_pairs()
         states = torch.randn(batch.num_nodes, WIDTH)
         features = [torch.randn(bucket.graphs, bucket.nodes, bucket.nodes, 4) for bucket in batch.buckets]
         source, target = head.ends(states).chunk(2, dim=-1)
         readout = head.whole(torch.cat([batch.sum_nodes(states), batch.sizes[:, None]], dim=-1))
-        ends = source[every.query.source] + target[every.query.target]
-        ends = ends + readout[batch.node_graph[every.query.source]]
-        between = head.between(every.at_query(features))
+        ends = source[every.source] + target[every.target]
+        ends = ends + readout[batch.node_graph[every.source]]
+        between = head.between(batch.at_query(features, every))
         if pair_layer:
             first = gelu(head.first_norm(ends)) + gelu(head.between_norm(between))
         else:

@@ -7,7 +7,7 @@ import json
 import sys
 
 import torch
-from magnetite.training.objective import Objective, Sealed, compiled
+from magnetite.training.objective import Objective, compiled
 from magnetite.training.pools import Pool
 from magnetite.training.presets import configuration
 

@@ -129,9 +129,8 @@ class Layout:
         first, first_pair = np.cumsum(width) - width, np.cumsum(width**2) - width**2
         inside = np.concatenate([np.arange(size) for size in width])
         arrays = first[position], width[position], first_pair[position], np.repeat(graph, width), inside
-        first, width, first_pair, graph, inside = (torch.from_numpy(array).to(device) for array in arrays)
-        turned = None if order is None else torch.from_numpy(position).to(device)
-        return Layout(first, width, first_pair, graph, inside, turned)
+        tensors = [torch.from_numpy(array).to(device) for array in arrays]
+        return Layout(*tensors, bucket_position=None if order is None else torch.from_numpy(position).to(device))
 
 
 @dataclass(frozen=True, eq=False)

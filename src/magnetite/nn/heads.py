@@ -182,14 +182,14 @@ class PairHead(Head):
 
     def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "pairs outputs"]:
         """One row per query pair."""
-        batch = batch if batch.query is not None else batch.with_all_pairs()
+        query = batch.query if batch.query is not None else batch.all_pairs()
         self._check_features(positions)
-        between = None if positions.pairs is None else self.between(batch.at_query(positions.pairs))
+        between = None if positions.pairs is None else self.between(batch.at_query(positions.pairs, query))
         hidden = nodes(states, batch)
         source, target = self.ends(hidden).chunk(2, dim=-1)
         readout = torch.cat([batch.sum_nodes(hidden), batch.sizes[:, None].float()], dim=-1)
         target = target + batch.per_node(self.whole(readout))
-        answer = self._last(self.second(self._first(source, target, batch.query, between)))  # type: ignore[arg-type]
+        answer = self._last(self.second(self._first(source, target, query, between)))
         return torch.nn.functional.softplus(answer) if self.positive else answer
 
     def _first(
@@ -200,15 +200,14 @@ class PairHead(Head):
         between: Float[Tensor, "pairs hidden"] | None,
     ) -> Float[Tensor, "pairs hidden"]:
         """The first layer; its ends by a fused kernel if no pair features join them before the LayerNorm."""
-        norm = self.first_norm
-        joined = between if self.pair_channels and self.between_norm is None else None
-        if joined is None and self._fuses(norm, source):
+        norm, joined = self.first_norm, between is not None and self.between_norm is None
+        if not joined and self._fuses(norm, source):
             scale, shift = norm.weight.float(), norm.bias.float()
             pairs = query.source.long(), query.target.long()
             ends = cuda.first(source.float(), target.float(), *pairs, scale, shift)
         else:
             ends = _chosen(source, query.source) + _chosen(target, query.target)
-            ends = self.activation(norm(ends if joined is None else ends + joined))
+            ends = self.activation(norm(ends if between is None or not joined else ends + between))
         if between is None or self.between_norm is None:
             return ends
         return ends + self.activation(self.between_norm(between))

@@ -1,6 +1,5 @@
 """Positions: what an encoder gives to a model, and how several encoders are combined."""
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -109,7 +108,7 @@ class Combined(PositionEncoder):
         pairs = [each.pairs for each in found if each.pairs is not None]
         layers = range(max(len(each.biases) for each in found))
         return Positions(
-            nodes=functools.reduce(torch.add, nodes) if nodes else None,
+            nodes=sum(nodes[1:], nodes[0]) if nodes else None,
             biases=tuple(_added([each.bias(layer) for each in found]) for layer in layers),
             pairs=[torch.cat(bucket, dim=-1) for bucket in zip(*pairs, strict=True)] if pairs else None,
         )
@@ -121,4 +120,4 @@ class Combined(PositionEncoder):
 
 def _added(found: list[Biases | None]) -> Biases:
     given = [biases for biases in found if biases is not None]
-    return [functools.reduce(torch.add, bucket) for bucket in zip(*given, strict=True)]
+    return [torch.stack(bucket).sum(0) if len(bucket) > 1 else bucket[0] for bucket in zip(*given, strict=True)]
