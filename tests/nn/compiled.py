@@ -4,6 +4,7 @@ Run in a process of its own: in pytest, every function is wrapped to check shape
 the wrappers.
 """
 
+import copy
 import json
 import sys
 
@@ -79,7 +80,9 @@ def report(name: str, backend: str, device: str) -> dict[str, object]:
             difference = max(difference, *errors)
     result: dict[str, object] = {"compilations": counter.frame_count, "difference": difference}
     if device == "cuda":
-        result["captured"] = captured(model, *(batch_of(model, seed, SHAPES[1], device) for seed in range(2)))
+        result["captured"] = captured(
+            copy.deepcopy(model), *(batch_of(model, seed, SHAPES[1], device) for seed in range(2))
+        )
     return result
 
 

@@ -60,7 +60,7 @@ def test_a_folder_without_a_model_is_refused(tmp_path):
 @pytest.mark.parametrize("text", ["", "{", "[1, 2]", "{}", "null", "\x00\x01"])
 def test_a_damaged_description_is_refused(saved, text):
     (saved / "model.json").write_text(text)
-    with pytest.raises(DamagedFile, match="is no description of a model"):
+    with pytest.raises(DamagedFile, match="is not a valid description of a model"):
         nn.load(saved)
 
 

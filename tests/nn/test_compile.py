@@ -49,6 +49,5 @@ def test_every_model_is_one_graph_and_compiled_once_per_shape(backend):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
-def test_models_are_compiled_and_captured_on_a_gpu(backend):
-    check(backend, [*QUICK, "walks", "magnetic"], device="cuda", error=1e-4)
+def test_models_are_compiled_and_captured_on_a_gpu():
+    check("inductor", ["magnetic", "walks", "SPE, pairs", "SAT++"], device="cuda", error=1e-4)

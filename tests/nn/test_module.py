@@ -123,7 +123,7 @@ def test_arguments_that_json_cannot_hold_are_refused(tmp_path):
         def __init__(self, scale: torch.Tensor):
             super().__init__(2)
 
-    with pytest.raises(TypeError, match="cannot be saved: use magnetite.nn.Module as base class, and plain values"):
+    with pytest.raises(TypeError, match=r"cannot be saved: use magnetite\.nn\.Module as base class, and plain values"):
         nn.DigraphTransformer(16, 1, Scaled(torch.ones(2))).save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
 

@@ -43,7 +43,7 @@ def _description(path: Path) -> dict[str, Any]:
         description = read_json(path, "description of a model", "save the model again")
         found = description["format"], description["version"]
     except KeyError as error:
-        raise DamagedFile(f"{path} is no description of a model ({error!r}): save the model again") from error
+        raise DamagedFile(f"{path} is not a valid description of a model ({error!r}): save the model again") from error
     if found[0] != FORMAT:
         raise ValueError(
             f"{path} was written by magnetite {found[1]} in format {found[0]}, this is {__version__} with format "

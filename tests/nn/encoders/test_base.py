@@ -49,10 +49,11 @@ def test_positions_of_another_width_are_refused():
 @pytest.mark.parametrize("name", ENCODERS)
 def test_encoders_are_built_for_a_model(name):
     graphs, kind = generic_digraphs(0), ENCODERS[name]
-    examples = [mt.MagneticLaplacian(k=4), mt.Laplacian(k=4), mt.RandomWalk(), mt.SVD(rank=4), mt.Depth()]
-    encodings = [encoding for encoding in examples if isinstance(encoding, kind.reads)] if kind.reads else [None]
+    spectral, nodes = [mt.MagneticLaplacian(k=4), mt.Laplacian(k=4)], [mt.SVD(rank=4), mt.Sinusoidal(WIDTH), mt.Depth()]
+    encodings = [each for each in (*spectral, mt.RandomWalk(), *nodes) if isinstance(each, kind.reads)]
+    assert bool(encodings) == bool(kind.reads)
     for encoding in encodings or [None]:
         position = kind.build(encoding, width=WIDTH, heads=HEADS, layers=2)
         head = nn.PairHead(pair_channels=position.pair_channels)
         assert nn.DigraphTransformer(WIDTH, 2, head, position, heads=HEADS)(graphs).isfinite().all()
-        assert encoding is None or list(position.encodings().values()) == [encoding]
+        assert all(each == encoding for each in position.encodings().values())

@@ -1,5 +1,6 @@
 """Positions: what an encoder gives to a model, and how several encoders are combined."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -120,4 +121,4 @@ class Combined(PositionEncoder):
 
 def _added(found: list[Biases | None]) -> Biases:
     given = [biases for biases in found if biases is not None]
-    return [torch.stack(bucket).sum(0) if len(bucket) > 1 else bucket[0] for bucket in zip(*given, strict=True)]
+    return [functools.reduce(torch.add, bucket) for bucket in zip(*given, strict=True)]
