@@ -65,7 +65,7 @@ def direction_of_distances(acyclic: bool, seed: int) -> dict[str, float]:
     }
 
 
-def _distances(task: Playground) -> Tensor:
+def _distances(task: Distances) -> Tensor:
     targets: Any = task.shard("test", 0).targets
     return targets.values
 
