@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from magnetite.linalg.walks import top_walks
 from scipy.sparse import eye_array
 from scipy.sparse.linalg import LinearOperator, eigsh
 
@@ -28,6 +27,7 @@ from magnetite.linalg.laplacian import Operator
 from magnetite.linalg.large import lowest_of_large
 from magnetite.linalg.pairs import pair_edges
 from magnetite.linalg.sparse import sparse_laplacian
+from magnetite.linalg.walks import top_walks
 
 K = 16
 

@@ -4,8 +4,8 @@
 
 One process, the paper's width in bf16, a batch of random digraphs with query pairs. On a GPU, both sides are compiled
 and captured as CUDA graphs; without a GPU there is only the plain head. `of limit` is the ratio to the time in which
-memory could move the rows of pairs that the layers read and write, at the bandwidth that a copy reaches in the same run;
-rows of nodes, which are fewer, are not counted.
+memory could move the rows of pairs that the layers read and write, at the bandwidth of a copy in the same run; rows of
+nodes, which are fewer, are not counted.
 """
 
 from collections.abc import Callable

@@ -3,9 +3,9 @@
     python benchmarks/relations.py            # writes results/benchmark-relations.json
 
 One process, networks of lengths 7 to 11, bf16. On a GPU, both sides are captured as CUDA graphs, so that launches from
-Python do not count; without a GPU there is only the loop. `of limit` is the ratio to the time in which memory could move
-the tensors that the steps have to write in the forward pass, and read and write in the backward pass, at the bandwidth
-that a copy reaches in the same run.
+Python do not count; without a GPU there is only the loop. `of limit` is the ratio to the time in which memory could
+move the tensors that the steps have to write in the forward pass, and read and write in the backward pass, at the
+bandwidth of a copy in the same run.
 """
 
 import sys

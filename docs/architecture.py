@@ -36,7 +36,9 @@ def box(axes: Axes, x: float, y: float, width: float, title: str, text: str) -> 
 
 
 def arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], style: str = "arc3") -> None:
-    axes.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=11, connectionstyle=style, color="#34558b"))
+    axes.add_patch(
+        FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=11, connectionstyle=style, color="#34558b")
+    )
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
-"""Random small programs within the assumptions of the analysis, random changes of their order, and a way to run them.
+"""Random small programs that satisfy the assumptions of the analysis, random reorderings of them, and their outcomes.
 
-Numbers live in the variables `a … f`, lists in `xs` and `ys`, a dictionary in `d`, an object in `o`. Only `E` is ever
-caught; any other exception (an empty list, too many steps) makes a run say nothing.
+The variables `a … f` hold numbers, `xs` and `ys` lists, `t` a dictionary, `o` an object. Only `E` is ever caught; a run
+that ends with any other exception (an empty list, too many steps) has no outcome.
 """
 
 import ast
@@ -16,7 +16,7 @@ LISTS = ("xs", "ys", "o.r")
 
 
 class E(Exception):
-    """The one exception that programs raise and catch."""
+    """The only exception that programs raise and catch."""
 
 
 class Spent(Exception):
@@ -42,15 +42,15 @@ def managed(number):
 
 
 class Programs:
-    """Draws programs."""
+    """Generates programs."""
 
     def __init__(self, rng: random.Random):
         self.rng = rng
         self.loops = 0
-        self.generator = False
+        self.is_generator = False
 
-    def draw(self) -> str:
-        self.generator = self.rng.random() < 0.15
+    def generate(self) -> str:
+        self.is_generator = self.rng.random() < 0.15
         lines = ["def fn(a, b, c, d, e, f, xs, ys, t, o):"]
         if self.rng.random() < 0.4:
             v, w = self.rng.sample(NUMBERS, 2)
@@ -137,7 +137,7 @@ class Programs:
             "del xs[:1]",
             "pass",
         ]
-        if self.generator:
+        if self.is_generator:
             choices.append(f"yield {x}")
         if rng.random() < 0.1 and depth:
             leave = [f"return {x}", "raise E(1)"] + (["break", "continue"] if self.loops else [])
@@ -190,7 +190,7 @@ def compiled(source: str) -> Callable[..., Any]:
 
 @contextmanager
 def few_steps(limit: int) -> Iterator[None]:
-    """Stop programs that run too long: every line (and every turn of a comprehension) is a step."""
+    """Stop programs that run too long; every line (and every iteration of a comprehension) is a step."""
     steps = 0
 
     def count(frame: Any, event: str, argument: Any) -> Any:
@@ -211,7 +211,7 @@ def few_steps(limit: int) -> Iterator[None]:
 
 
 def outcome(function: Callable[..., Any], seed: int) -> Any:
-    """What a run shows: its result and the state of everything it was given; None where it says nothing."""
+    """The outcome of a run: its result and the state of all arguments; None if it has none."""
     rng = random.Random(seed)
     numbers = [rng.randrange(6) for _ in NUMBERS]
     xs, ys, t, o = [rng.randrange(9) for _ in range(5)], [1, 2, 3], {0: 1, 1: rng.randrange(5)}, Thing(rng)
@@ -227,7 +227,7 @@ def outcome(function: Callable[..., Any], seed: int) -> Any:
 
 
 def statement_lists(tree: ast.AST) -> list[list[ast.stmt]]:
-    """Every statement list with something to swap."""
+    """Every statement list with at least two statements."""
     found = []
     for node in ast.walk(tree):
         for field in ("body", "orelse", "finalbody"):
@@ -238,7 +238,7 @@ def statement_lists(tree: ast.AST) -> list[list[ast.stmt]]:
 
 
 def shuffled(source: str, rng: random.Random, swaps: int) -> str:
-    """The program after random changes of its order, legal or not."""
+    """The program after random swaps, legal or not."""
     tree = ast.parse(source)
     lists = statement_lists(tree)
     operations = [

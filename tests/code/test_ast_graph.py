@@ -12,7 +12,7 @@ def graph_of(source: str, **options):
 
 
 def expression(source: str) -> list[str]:
-    """The nodes of an expression as `Type` or `Type=attribute`, one level of depth a dot."""
+    """The nodes of an expression as `Type` or `Type=attribute`, with one dot per level of depth."""
     graph = graph_of(f"def f():\n    {source}")
     rows = zip(graph.types, graph.attributes, graph.depths, strict=True)
     words = ["." * (depth - 3) + kind + ("" if value is None else f"={value}") for kind, value, depth in rows]
@@ -157,7 +157,7 @@ def test_masked_nodes_stay_tokens():
     assert ("NEXT_TOKEN", 1, 3) in [(edge.type, edge.source, edge.target) for edge in graph.edges]
 
 
-def test_the_order_of_statements_shows():
+def test_the_order_of_statements_matters():
     one = graph_of("def f(a, b):\n    x = a\n    y = b")
     two = graph_of("def f(a, b):\n    y = b\n    x = a")
     assert one.hash != two.hash
@@ -170,5 +170,5 @@ def test_deep_trees_need_no_deep_stack():
     function = ast.parse("def f(): pass").body[0]
     function.body = [ast.Expr(tree)]
     assert max(ast_graph(function).depths) == 50_004
-    while isinstance(tree, ast.UnaryOp):  # taken apart by hand: a deep tree's own end would need a deep stack
+    while isinstance(tree, ast.UnaryOp):  # dismantled by hand, since freeing a deep tree needs a deep stack
         tree.operand, tree = None, tree.operand

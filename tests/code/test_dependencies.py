@@ -18,7 +18,7 @@ def test_flow_anti_and_output_dependencies():
     assert order("x = a\ny = b") == set()
 
 
-def test_what_lies_between_needs_no_pair():
+def test_only_direct_constraints_are_recorded():
     assert order("x = 1\nx = 2\nx = 3") == {"01", "12"}
 
 
@@ -46,7 +46,7 @@ def test_declarations_come_first():
     assert order("x = 1\nglobal g\ng = 2") == {"01", "12"}
 
 
-def test_every_list_is_there_outermost_first():
+def test_all_lists_outermost_first():
     body = "if a:\n    pass\nelse:\n    pass\ntry:\n    pass\nexcept E:\n    pass\nelse:\n    pass\nfinally:\n    pass"
     found = [(type(block.owner).__name__, block.field) for block in blocks(ast.parse(function(body)).body[0])]
     assert found == [
@@ -56,6 +56,6 @@ def test_every_list_is_there_outermost_first():
     ]
 
 
-def test_a_docstring_is_no_statement():
+def test_docstrings_are_excluded():
     [block] = blocks(ast.parse(f"def f({PARAMETERS}):\n    'text'\n    x = 1").body[0])
     assert len(block.statements) == 1

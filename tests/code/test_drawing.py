@@ -58,7 +58,7 @@ def test_self_loops_and_parallel_edges_are_distinct():
     assert len(set(curves)) == 4
 
 
-def test_two_graphs_stand_side_by_side():
+def test_two_graphs_are_drawn_side_by_side():
     both = to_svg([small(), small(kind="ast")], layout="layers")
     assert {"dataflow: f", "ast: f"} <= set(texts(both))
     _legend, *panels = [group.get("transform") for group in ElementTree.fromstring(both).findall(f"{SVG}g")]

@@ -11,7 +11,7 @@ from tests.code.random_programs import Programs
 
 
 def renumbered(graph: CodeGraph, rng: random.Random) -> CodeGraph:
-    """The same graph, nodes and edges in another order."""
+    """The same graph with nodes and edges in another order."""
     place = list(range(len(graph)))
     rng.shuffle(place)
     back = sorted(range(len(graph)), key=place.__getitem__)
@@ -38,14 +38,14 @@ def plain(size: int, pairs: list[tuple[int, int]]) -> CodeGraph:
     )
 
 
-def circle(nodes: list[int]) -> list[tuple[int, int]]:
+def cycle(nodes: list[int]) -> list[tuple[int, int]]:
     return list(zip(nodes, nodes[1:] + nodes[:1], strict=True))
 
 
 @given(st.integers(0, 10**6))
 def test_numbering_does_not_matter(seed):
     rng = random.Random(seed)
-    graph = code.build(Programs(rng).draw())
+    graph = code.build(Programs(rng).generate())
     if not any(edge.name.endswith(":8") for edge in graph.edges):
         assert renumbered(graph, rng).hash == graph.hash
 
@@ -53,7 +53,7 @@ def test_numbering_does_not_matter(seed):
 @given(st.integers(0, 10**6))
 def test_every_edge_and_label_matters(seed):
     rng = random.Random(seed)
-    graph = code.build(Programs(rng).draw())
+    graph = code.build(Programs(rng).generate())
     place = rng.randrange(len(graph.edges))
     edge = graph.edges[place]
     others = [
@@ -69,15 +69,15 @@ def test_every_edge_and_label_matters(seed):
     assert replace(graph, attributes=tuple(attributes)).hash != graph.hash
 
 
-def test_what_refinement_alone_confuses():
-    """One circle of six and two of three: every node looks like every other."""
-    one, two = plain(6, circle([*range(6)])), plain(6, circle([0, 1, 2]) + circle([3, 4, 5]))
+def test_graphs_that_refinement_alone_confuses():
+    """One cycle of six nodes and two of three: refinement gives all nodes one colour."""
+    one, two = plain(6, cycle([*range(6)])), plain(6, cycle([0, 1, 2]) + cycle([3, 4, 5]))
     assert one.hash != two.hash
     assert renumbered(two, random.Random(1)).hash == two.hash
 
 
 @pytest.mark.parametrize("kind", ["dataflow", "ast"])
-def test_lines_and_the_name_of_the_function_are_no_part_of_it(kind):
+def test_lines_and_the_name_of_the_function_are_ignored(kind):
     one, other = code.build("def f(a):\n    return a", kind), code.build("\n\ndef g(a):\n    return a", kind)
     assert one.hash == other.hash
 
@@ -87,7 +87,7 @@ def test_kinds_differ():
     assert code.build(source).hash != code.build(source, "ast").hash
 
 
-def test_twins_are_no_obstacle():
+def test_many_equal_statements():
     body = "".join("    print('x')\n" for _ in range(200))
     one, other = code.build("def f(a):\n" + body), code.build("def f(a):\n" + body + "    print('x')\n")
     assert one.hash != other.hash

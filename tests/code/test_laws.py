@@ -1,4 +1,4 @@
-"""The two halves of the law on random programs, against the interpreter."""
+"""Both halves of the law on random programs, checked by running them."""
 
 import ast
 import random
@@ -18,11 +18,11 @@ SEEDS = range(4)
 
 def program(seed: int) -> tuple[str, random.Random]:
     rng = random.Random(seed)
-    return ast.unparse(ast.parse(Programs(rng).draw())), rng
+    return ast.unparse(ast.parse(Programs(rng).generate())), rng
 
 
 def outcomes(source: str) -> list | None:
-    """What some runs show; None where the text is no program (`nonlocal` below a use, names without a value)."""
+    """The outcomes of some runs; None for an invalid program (`nonlocal` after a use, unbound names)."""
     try:
         function = compiled(source)
         return [outcome(function, seed) for seed in SEEDS]
@@ -35,7 +35,7 @@ def agree(one: list, other: list) -> bool:
 
 
 def check_soundness(seed: int) -> tuple[int, int]:
-    """Random changes of order, legal or not: programs of equal hash must do the same. How many were equal, and not."""
+    """Reorder at random, legally or not: equal hashes must mean equal outcomes. Count equal and different hashes."""
     source, rng = program(seed)
     expected, name = outcomes(source), code.build(source).hash
     equal = different = 0

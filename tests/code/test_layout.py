@@ -62,18 +62,18 @@ def test_edges_run_straight_where_bends_would_be_too_many(monkeypatch):
     assert {len(route) for route in layered(edges, [(10.0, 10.0)] * 10).edges} == {2}
 
 
-def test_crossings_are_counted_and_untangled():
+def test_crossings_are_counted_and_removed():
     assert crossings([0, 1, 2], [3, 4, 5], [(0, 5), (1, 4), (2, 3)]) == 3
     placed = layered([(0, 5), (1, 4), (2, 3)], [(10.0, 10.0)] * 6)
     assert [placed.nodes[source][0] for source in (0, 1, 2)] == [placed.nodes[target][0] for target in (5, 4, 3)]
 
 
-def test_a_tree_s_parent_stands_in_the_middle():
+def test_the_parent_in_a_tree_is_centred():
     (parent, _), (left, _), (right, _) = layered([(0, 1), (0, 2)], [(30.0, 10.0)] * 3).nodes
     assert parent == (left + right) / 2
 
 
-def test_ten_thousand_nodes_take_no_quadratic_walk():
+def test_ten_thousand_nodes_are_fast():
     chain = layered(list(pairwise(range(10_000))), [(10.0, 10.0)] * 10_000)
     assert len(chain.nodes) == 10_000
     assert len(layered([(0, leaf) for leaf in range(1, 5000)], [(10.0, 10.0)] * 5000).nodes) == 5000

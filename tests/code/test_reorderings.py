@@ -31,7 +31,7 @@ def texts(body: str, parameters: str = "a, b, c, d, xs, it, p", **options) -> se
     return set(found)
 
 
-def test_the_paper_s_f1_score_has_8192_texts():
+def test_the_papers_f1_score_has_8192_texts():
     ways = reorderings(F1_SCORE)
     assert ways.count == 8192
     assert reorderings(F1_SCORE, operators=COMMUTATIVE - {"=="}).count == 4096
@@ -41,14 +41,14 @@ def test_the_paper_s_f1_score_has_8192_texts():
     assert found[0] == ast.unparse(ast.parse(F1_SCORE))
 
 
-def test_a_part_of_them_has_one_data_flow_graph_and_as_many_sequential_ones_as_texts():
+def test_a_sample_has_one_dataflow_graph_and_distinct_ast_graphs():
     some = set(reorderings(F1_SCORE).sample(300, seed=1))
     assert {build(text).hash for text in some} == {build(F1_SCORE).hash}
     assert len({build(text, kind="ast").hash for text in some}) == len(some)
 
 
 @pytest.mark.slow
-def test_all_of_them_have_one_data_flow_graph_and_8192_sequential_ones():
+def test_all_of_them_have_one_dataflow_graph_and_8192_ast_graphs():
     found = list(reorderings(F1_SCORE))
     assert len({build(text).hash for text in found}) == 1
     assert len({build(text, kind="ast").hash for text in found}) == 8192
@@ -153,7 +153,7 @@ def test_and_and_or_commute_on_demand():
     assert len(texts("return a or b or c", operators=["or"])) == 6
 
 
-def test_calls_keep_their_place_where_they_are_not_assumed_to_be_pure():
+def test_calls_keep_their_position_if_not_assumed_pure():
     assert len(texts("print(a); print(b)")) == 2
     assert texts("print(a); print(b)", pure_calls=False) == {"print(a); print(b)"}
     assert len(texts("x = a; y = b; print(c)", pure_calls=False)) == 2
@@ -168,7 +168,7 @@ def test_one_of_several_functions_is_rewritten_and_the_rest_kept():
 
 
 def check_random_program(seed: int) -> None:
-    """Texts are different, as many as counted, run alike where the program says something, and have one graph."""
+    """The texts are distinct, as many as counted, have the same outcome and the same graph."""
     rng = random.Random(seed)
     source = valid_program(rng)
     ways = reorderings(source, limit=40)
@@ -184,9 +184,9 @@ def check_random_program(seed: int) -> None:
 
 
 def valid_program(rng: random.Random) -> str:
-    """A program that compiles; some that are drawn bind a comprehension's variable by `:=`."""
+    """A program that compiles; some random ones bind the variable of a comprehension with `:=`."""
     while True:
-        source = Programs(rng).draw()
+        source = Programs(rng).generate()
         try:
             compiled(source)
         except SyntaxError:

@@ -106,7 +106,7 @@ def test_many_files_on_several_cores(tmp_path):
     assert found[str(paths[0])][0].hash == code.build(SOURCE, name="top").hash
 
 
-def test_graphs_travel_between_processes():
+def test_graphs_can_be_pickled():
     graph = code.build("def f(a): return a")
     assert pickle.loads(pickle.dumps(graph)).hash == graph.hash
 

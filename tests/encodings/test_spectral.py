@@ -131,12 +131,12 @@ def test_projectors_are_the_same_in_every_basis():
 
 
 def test_large_graphs_beside_small_ones(monkeypatch, dense_only):
-    from magnetite.encodings import chunks
+    from magnetite.encodings import dense
 
     graphs = odd_digraphs(seed=5, count=30, high=12)
     expected = mt.MagneticLaplacian(k=3)(graphs)
-    monkeypatch.setattr(chunks, "ONE_THREAD_BELOW", 6)
-    monkeypatch.setitem(chunks.CHUNK_BYTES, "cpu", 1)
+    monkeypatch.setattr(dense, "ONE_THREAD_BELOW", 6)
+    monkeypatch.setitem(dense.BATCH_BYTES, "cpu", 1)
     result = mt.MagneticLaplacian(k=3)(graphs)
     torch.testing.assert_close(result.values, expected.values)
     assert torch.equal(result.mask, expected.mask)

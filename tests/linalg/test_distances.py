@@ -82,7 +82,7 @@ def test_slices_and_other_types_of_ids():
 
 def test_too_large_graphs_are_named():
     pointer = torch.tensor([0, 40_000])
-    with pytest.raises(ValueError, match="40000 nodes"):
+    with pytest.raises(ValueError, match="got 40000"):
         hop_distances(torch.zeros(2, 0, dtype=torch.int32), pointer, torch.tensor([0, 0]))
 
 

@@ -1,4 +1,4 @@
-"""Small models on small graphs: one thread each."""
+"""One thread for small models on small graphs."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ import torch
 
 @pytest.fixture(autouse=True, scope="package")
 def one_thread() -> Iterator[None]:
-    """Threads of tiny products wait for each other longer than the products take."""
+    """Small products take less time than the synchronisation of several threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -1,4 +1,4 @@
-"""What is no checkpoint of this version is refused, and the message says why."""
+"""Checkpoints of other versions and damaged files are refused, and the message says why."""
 
 import json
 
@@ -43,19 +43,22 @@ def test_another_version_of_the_same_format_is_loaded(saved):
     assert nn.load(saved)(GRAPHS).shape == (1, 2)
 
 
-def test_a_class_of_the_future_is_named(saved):
+def test_an_unknown_class_is_named(saved):
     rewrite(saved, model={"class": "QuantumTransformer", "width": 3})
-    with pytest.raises(ValueError, match="has no 'QuantumTransformer': install the version"):
+    with pytest.raises(
+        ValueError,
+        match="there is no class 'QuantumTransformer': import the module that defines it, or install the version",
+    ):
         nn.load(saved)
 
 
-def test_a_folder_without_a_model_is_told_apart(tmp_path):
+def test_a_folder_without_a_model_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="give the folder of a saved model"):
         nn.load(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1, 2]", "{}", "null", "\x00\x01"])
-def test_a_foreign_description_is_refused(saved, text):
+def test_a_damaged_description_is_refused(saved, text):
     (saved / "model.json").write_text(text)
     with pytest.raises(DamagedFile, match="is no description of a model"):
         nn.load(saved)

@@ -1,4 +1,4 @@
-"""torch.compile takes every model whole, once a shape."""
+"""torch.compile takes every model as one graph, and compiles it once per shape of a batch."""
 
 import json
 import os
@@ -13,7 +13,6 @@ from tests.nn.zoo import ZOO
 
 ROOT = Path(__file__).parent.parent.parent
 
-
 QUICK = [
     "magnetic, multi-q, SignNet with GNN",
     "SPE, biases",
@@ -23,25 +22,33 @@ QUICK = [
     "SAT++",
     "MagNet",
 ]
-"""Rows that together use nearly every module."""
+"""Models that together use nearly every module."""
 
 
-def check(backend: str, names: list[str]) -> None:
+def check(backend: str, names: list[str], device: str = "cpu", error: float = 1e-5) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-    command = [sys.executable, "-m", "tests.nn.compiled", backend, *names]
+    command = [sys.executable, "-m", "tests.nn.compiled", backend, device, *names]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     reports = json.loads(done.stdout.splitlines()[-1])
     assert list(reports) == names
     assert {name: report["compilations"] for name, report in reports.items()} == dict.fromkeys(names, len(SHAPES))
-    assert {name for name, report in reports.items() if report["difference"] > 1e-5 or not report["finite"]} == set()
+    assert {name: report for name, report in reports.items() if not report["difference"] < error} == {}
+    if device == "cuda":
+        assert {name: report for name, report in reports.items() if not report["captured"] < error} == {}
 
 
-def test_models_are_one_graph_and_compiled_once_a_shape():
+def test_models_are_one_graph_and_compiled_once_per_shape():
     check("eager", QUICK)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
-def test_every_model_is_one_graph_and_compiled_once_a_shape(backend):
+def test_every_model_is_one_graph_and_compiled_once_per_shape(backend):
     check(backend, list(ZOO))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_models_are_compiled_and_captured_on_a_gpu(backend):
+    check(backend, [*QUICK, "walks", "magnetic"], device="cuda", error=1e-4)

@@ -1,16 +1,17 @@
-"""Embeddings: categories add up, attributes are forgotten at their rate, wires are moved together."""
+"""Embeddings: categories are summed, lists of embeddings too, attributes are dropped at their rate."""
 
 import pytest
 import torch
 
 import magnetite as mt
 from magnetite import nn
+from magnetite.nn.embeddings import Summed, embedding_of
 
 GRAPHS = mt.Digraphs.from_edges([[0, 1], [1, 2]])
 
 
 def batch_of(**features: torch.Tensor) -> mt.batching.Batch:
-    return mt.pad(GRAPHS.replace(node_features=features))
+    return mt.batch(GRAPHS.replace(node_features=features))
 
 
 def made(embedding, width=8):
@@ -19,25 +20,75 @@ def made(embedding, width=8):
     return embedding
 
 
-def test_categories_add_up_and_what_is_beyond_them_is_the_last():
+def test_categories_are_summed_and_numbers_beyond_them_share_the_last_row():
     embedding = made(nn.CategoryNodes({"kind": 4, "colour": 3}))
     batch = batch_of(kind=torch.tensor([1, 2, 99]), colour=torch.tensor([0, 0, 2]))
     tables = embedding.tables
     expected = tables["kind"].weight[[1, 2, 3]] + tables["colour"].weight[[0, 0, 2]]
-    torch.testing.assert_close(embedding(batch)[0, :3], expected)
+    torch.testing.assert_close(embedding(batch), expected)
 
 
-def test_attributes_are_forgotten_in_training_only():
+def test_attributes_are_dropped_in_training_only():
     embedding = made(nn.CategoryNodes({"kind": 4}, dropout={"kind": 0.3}))
-    kinds = torch.full((3,), 2)
-    batch = mt.pad(mt.Digraphs.concat([GRAPHS.replace(node_features={"kind": kinds})] * 400))
-    kept = (embedding.train()(batch) == embedding.tables["kind"].weight[2]).all(-1)[batch.mask].float().mean()
+    batch = mt.batch(mt.Digraphs.concat([GRAPHS.replace(node_features={"kind": torch.full((3,), 2)})] * 400))
+    kept = (embedding.train()(batch) == embedding.tables["kind"].weight[2]).all(-1).float().mean()
     assert abs(float(kept) - 0.7) < 0.06  # four standard deviations of 1,200 draws
-    torch.testing.assert_close(embedding.eval()(batch)[0, 0], embedding.tables["kind"].weight[2])
+    torch.testing.assert_close(embedding.eval()(batch)[0], embedding.tables["kind"].weight[2])
 
 
-def test_features_that_are_missing_are_named():
-    with pytest.raises(ValueError, match="no node feature 'x' \\(they have kind\\)"):
+def test_equal_nodes_share_one_vector():
+    embedding = made(nn.SameNodes())
+    assert torch.equal(embedding(mt.batch(GRAPHS)), embedding.vector.expand(3, -1))
+
+
+def test_a_list_of_embeddings_is_their_sum():
+    features = {"x": torch.randn(3, 2), "kind": torch.tensor([0, 1, 4])}
+    batch = batch_of(**features)
+    embedding = embedding_of([nn.LinearNodes("x", 2), nn.CategoryNodes({"kind": 5})], width=8)
+    linear, categories = embedding.parts
+    torch.testing.assert_close(embedding(batch), linear(batch) + categories(batch))
+    torch.testing.assert_close(linear(batch), linear.linear(features["x"]))
+
+
+def test_models_and_networks_take_lists_of_embeddings(tmp_path):
+    graphs = GRAPHS.replace(
+        node_features={"x": torch.randn(3, 2), "kind": torch.tensor([0, 1, 4])},
+        edge_features={"edge_kind": torch.tensor([1, 0])},
+    )
+    edges = [nn.LinearEdges(), nn.CategoryEdges({"edge_kind": 2})]
+    nodes = [nn.LinearNodes("x", 2), nn.CategoryNodes({"kind": 5})]
+    model = nn.DigraphTransformer(16, 2, nn.NodeHead(1), embedding=nodes, local=nn.GNN(16, edge_features=edges)).eval()
+    assert isinstance(model.embedding, Summed)
+    first, second = (block.local.embedding.parts[1].tables["edge_kind"].weight for block in model.blocks)
+    assert not torch.equal(first, second)  # each layer has its own
+    model.save(tmp_path)
+    again = nn.load(tmp_path)
+    torch.testing.assert_close(again(graphs), model(graphs), rtol=0, atol=0)
+    for changed in (
+        graphs.replace(node_features={**graphs.node_features, "x": torch.zeros(3, 2)}),
+        graphs.replace(node_features={**graphs.node_features, "kind": torch.tensor([0, 1, 2])}),
+        graphs.replace(edge_features={"edge_kind": torch.tensor([0, 0])}),
+    ):
+        assert (model(changed) - model(graphs)).abs().max() > 1e-4
+
+
+def test_embeddings_that_belong_to_another_model_are_refused():
+    used = nn.CategoryNodes({"kind": 5})
+    nn.DigraphTransformer(16, 1, nn.NodeHead(1), embedding=used)
+    for embedding in (used, [nn.LinearNodes("x", 2), used]):
+        with pytest.raises(ValueError, match="this CategoryNodes is part of another model already"):
+            nn.DigraphTransformer(16, 1, nn.NodeHead(1), embedding=embedding)
+    with pytest.raises(ValueError, match="the list of embeddings is empty: give at least one"):
+        nn.DigraphTransformer(16, 1, nn.NodeHead(1), embedding=[])
+
+
+def test_missing_features_are_named():
+    with pytest.raises(ValueError, match=r"no node feature 'x' \(they have kind\): add it to node_features"):
         made(nn.LinearNodes("x", 3))(batch_of(kind=torch.ones(3)))
+    with pytest.raises(ValueError, match=r"no edge feature 'kind' \(they have none\): add it to edge_features"):
+        made(nn.CategoryEdges({"kind": 3}))(mt.batch(GRAPHS))
 
 
+def test_features_of_another_width_are_named():
+    with pytest.raises(ValueError, match=r"feature 'x' has shape \(3, 3\), expected 2 columns: change channels"):
+        made(nn.LinearNodes("x", 2))(batch_of(x=torch.ones(3, 3)))

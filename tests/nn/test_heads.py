@@ -5,8 +5,10 @@ import torch
 
 import magnetite as mt
 from magnetite import nn
-from magnetite.nn.positions import Positions
+from magnetite.nn.encoders.base import Positions
+from magnetite.nn.heads import READOUTS, _chosen
 from magnetite.testing import permute
+from tests.batching.cases import forms, query_of
 from tests.nn.zoo import WIDTH, K, generic_digraphs
 
 
@@ -15,74 +17,120 @@ def model(head):
     return nn.DigraphTransformer(WIDTH, 1, head, nn.MagLapNet(K, WIDTH)).eval()
 
 
-def test_the_first_pair_layer_is_a_linear_one_of_both_ends_and_the_whole():
-    graphs = generic_digraphs(0)
-    batch, head = mt.pad(graphs), nn.PairHead(2, hidden=8)
+@torch.no_grad()
+def test_the_first_pair_layer_is_linear_in_both_nodes_and_the_readout():
+    torch.manual_seed(0)
+    graphs, head = generic_digraphs(0), nn.PairHead(2, hidden=8)
+    batch = mt.batch(graphs)
     head.setup(WIDTH)
-    states = torch.randn(*batch.mask.shape, WIDTH)
-    answers = head(states, batch, Positions())
+    states = torch.randn(batch.num_nodes, WIDTH)
+    answers = iter(head(states, batch, Positions()))
     matrix = torch.cat([*head.ends.weight.chunk(2), head.whole.weight], dim=1)
     bias = head.ends.bias.chunk(2)[0] + head.ends.bias.chunk(2)[1]
-    for graph, size in enumerate(graphs.sizes.tolist()):
-        whole = torch.cat([states[graph, :size].sum(0), torch.tensor([float(size)])])
-        for source in range(size):
-            for target in range(size):
-                row = torch.cat([states[graph, source], states[graph, target], whole])
-                hidden = torch.nn.functional.gelu(head.first_norm(matrix @ row + bias))
+    for own in states.split(graphs.sizes.tolist()):
+        readout = torch.cat([own.sum(0), torch.tensor([float(len(own))])])
+        for source in own:
+            for target in own:
+                hidden = matrix @ torch.cat([source, target, readout]) + bias
+                hidden = torch.nn.functional.gelu(head.first_norm(hidden))
                 hidden = torch.nn.functional.gelu(head.second_norm(head.second(hidden)))
-                torch.testing.assert_close(answers[graph, source, target], head.last(hidden), rtol=1e-4, atol=1e-5)
+                torch.testing.assert_close(next(answers), head.last(hidden), rtol=1e-4, atol=1e-5)
+    assert next(answers, None) is None
+
+
+@pytest.mark.parametrize("pair_layer", [True, False])
+@torch.no_grad()
+def test_pair_features_join_after_the_first_layer_or_within_it(pair_layer):
+    torch.manual_seed(0)
+    gelu, head = torch.nn.functional.gelu, nn.PairHead(2, hidden=8, pair_channels=4, pair_layer=pair_layer)
+    head.setup(WIDTH)
+    for name, batch in forms(generic_digraphs(0)).items():
+        every = batch.all_pairs()
+        states = torch.randn(batch.num_nodes, WIDTH)
+        features = [torch.randn(bucket.graphs, bucket.nodes, bucket.nodes, 4) for bucket in batch.buckets]
+        source, target = head.ends(states).chunk(2, dim=-1)
+        readout = head.whole(torch.cat([batch.sum_nodes(states), batch.sizes[:, None]], dim=-1))
+        ends = source[every.source] + target[every.target]
+        ends = ends + readout[batch.node_graph[every.source]]
+        between = head.between(batch.at_query(features, every))
+        if pair_layer:
+            first = gelu(head.first_norm(ends)) + gelu(head.between_norm(between))
+        else:
+            first = gelu(head.first_norm(ends + between))
+        expected = head.last(gelu(head.second_norm(head.second(first))))
+        found = head(states, batch, Positions(pairs=features))
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5, msg=lambda text, name=name: f"{name} {text}")
 
 
 def test_pairs_follow_their_nodes():
     graphs = generic_digraphs(5, count=1)
     permuted, number = permute(graphs, seed=1)
-    network = model(nn.PairHead(positive=True))
-    size = graphs.num_nodes
-    before, after = (network(item)[0, :size, :size] for item in (graphs, permuted))
+    network, size = model(nn.PairHead(positive=True)), graphs.num_nodes
+    before, after = (network(item).view(size, size) for item in (graphs, permuted))
     torch.testing.assert_close(after[number][:, number], before, rtol=2e-5, atol=2e-5)
     assert (before > 0).all()
 
 
-@pytest.mark.parametrize("readout", nn.heads.READOUTS)
-def test_answers_about_graphs_know_no_numbers(readout):
+@pytest.mark.parametrize("readout", READOUTS)
+def test_answers_for_graphs_do_not_depend_on_the_numbering(readout):
     graphs = generic_digraphs(5)
     permuted, _ = permute(graphs, seed=1)
     network = model(nn.GraphHead(3, readout))
     torch.testing.assert_close(network(permuted), network(graphs), rtol=2e-5, atol=2e-5)
 
 
-def test_words_are_lowered_at_evaluation_only():
+@torch.no_grad()
+def test_readouts_are_those_of_each_graph():
     graphs = generic_digraphs(0)
-    network = model(nn.SequenceHead(7, length=2, lowered={5: 0.75, 6: 0.45}))
-    states, batch = torch.randn(3, 8, WIDTH), mt.pad(graphs)
+    batch = mt.batch(graphs)
+    states = torch.randn(batch.num_nodes + len(batch), WIDTH)
+    own = states[: batch.num_nodes].split(graphs.sizes.tolist())
+    expected = {
+        "cls": states[batch.num_nodes :],
+        "mean": torch.stack([each.mean(0) for each in own]),
+        "sum": torch.stack([each.sum(0) for each in own]),
+        "max": torch.stack([each.amax(0) for each in own]),
+    }
+    assert expected.keys() == READOUTS.keys()
+    for name, readout in expected.items():
+        torch.testing.assert_close(READOUTS[name](states, batch), readout)
+
+
+def test_words_are_lowered_at_evaluation_only():
+    network, batch = model(nn.SequenceHead(7, length=2, lowered={5: 0.75, 6: 0.45})), mt.batch(generic_digraphs(0))
+    states = torch.randn(batch.num_nodes + 3, WIDTH)
     evaluated, trained = network.head(states, batch, Positions()), network.train().head(states, batch, Positions())
     expected = torch.tensor([0.0] * 5 + [0.75, 0.45]).expand(3, 2, 7)
     torch.testing.assert_close(trained - evaluated, expected)
 
 
-@pytest.mark.parametrize("pair_layer", [True, False])
-@torch.no_grad()
-def test_features_of_pairs_join_after_the_first_layer_or_within_it(pair_layer):
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_gradients_of_many_pairs_are_summed_in_single_precision(device):
+    """One node is in thousands of query pairs: a sum in bfloat16 would stop growing after some hundreds."""
+    graphs = mt.Digraphs.from_edges([[0], [1]])
+    batch, head = mt.batch(graphs, query=query_of(graphs, [[(0, 1, 0)] * 4096]), device=device), nn.PairHead(hidden=8)
     torch.manual_seed(0)
-    graphs, gelu = generic_digraphs(0), torch.nn.functional.gelu
-    head = nn.PairHead(2, hidden=8, pair_channels=4, pair_layer=pair_layer)
     head.setup(WIDTH)
-    batch = mt.pad(graphs)
-    states, features = torch.randn(*batch.mask.shape, WIDTH), torch.randn(*batch.mask.shape, batch.mask.shape[1], 4)
-    source, target = head.ends(states).chunk(2, dim=-1)
-    read = torch.cat([(states * batch.mask[..., None]).sum(1), batch.sizes[:, None]], dim=-1)
-    ends, between = (source[:, :, None] + target[:, None]) + head.whole(read)[:, None, None], head.between(features)
-    if pair_layer:
-        first = gelu(head.first_norm(ends)) + gelu(head.between_norm(between))
-    else:
-        first = gelu(head.first_norm(ends + between))
-    expected = head.last(gelu(head.second_norm(head.second(first))))
-    torch.testing.assert_close(head(states, batch, Positions(pairs=features)), expected, rtol=1e-4, atol=1e-5)
+    head.to(device)
+    states = torch.randn(batch.num_nodes, WIDTH).to(device)
+    assert _chosen(states.bfloat16(), batch.query.source).dtype == torch.float32
+    gradients = []
+    for enabled in (False, True):
+        head.zero_grad()
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=enabled):
+            answer = head(states, batch, Positions())
+        assert answer.dtype == torch.float32
+        answer.sum().backward()
+        gradients.append(head.ends.weight.grad.clone())
+    exact, rough = gradients
+    assert float((rough - exact).norm() / exact.norm()) < 0.05
 
 
-def test_what_is_missing_is_named():
+def test_wrong_heads_are_refused():
     graphs = generic_digraphs(0)
-    with pytest.raises(ValueError, match="positions give 0 channels a pair, this PairHead takes 4"):
+    with pytest.raises(
+        ValueError, match="gives 0 features per pair, this PairHead takes 4: make it with pair_channels=0"
+    ):
         model(nn.PairHead(pair_channels=4))(graphs)
-    with pytest.raises(ValueError, match="readout='first' is not known"):
+    with pytest.raises(ValueError, match="readout must be one of cls, mean, sum, max, got 'first'"):
         nn.GraphHead(2, readout="first")

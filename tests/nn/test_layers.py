@@ -1,4 +1,4 @@
-"""Small parts: norms add up in single precision, whatever comes in, and in both of their forms."""
+"""LayerNorm: single precision for any input, in both of its forms."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ import torch
 from magnetite.nn.layers import Norm
 
 
-def test_slopes_of_a_norm_are_summed_in_single_precision():
+def test_gradients_of_a_norm_are_summed_in_single_precision():
     norm = Norm(4)
     states = torch.randn(10_000, 4, generator=torch.Generator().manual_seed(0)).bfloat16()
     with torch.autocast("cpu", torch.bfloat16):
@@ -15,25 +15,25 @@ def test_slopes_of_a_norm_are_summed_in_single_precision():
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(("width", "written_out"), [(16, False), (17, True)])
-def test_a_gpu_takes_the_faster_form(width, written_out, monkeypatch):
+@pytest.mark.parametrize(("width", "by_moments"), [(16, False), (17, True)])
+def test_a_gpu_uses_the_faster_form(width, by_moments, monkeypatch):
     used = []
     monkeypatch.setattr(Norm, "by_moments", lambda self, rows: used.append(self) or rows)
     Norm(width).cuda()(torch.ones(2, width, device="cuda"))
-    assert bool(used) == written_out
+    assert bool(used) == by_moments
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("width", [1, 17])
-def test_written_out_a_norm_is_the_same(width, device):
+def test_both_forms_of_a_norm_are_the_same(width, device):
     generator = torch.Generator().manual_seed(0)
     norm = Norm(width).double().to(device)
     for parameter in norm.parameters():
         parameter.data = torch.randn(width, generator=generator, dtype=torch.float64).to(device)
-    outputs, slopes = [], []
+    outputs, gradients = [], []
     for form in (norm.by_moments, super(Norm, norm).forward):
         rows = torch.randn(50, 3, width, generator=torch.Generator().manual_seed(1), dtype=torch.float64).to(device)
         outputs.append(form(rows.requires_grad_()))
-        slopes.append(torch.autograd.grad(outputs[-1].square().sum(), [rows, *norm.parameters()]))
+        gradients.append(torch.autograd.grad(outputs[-1].square().sum(), [rows, *norm.parameters()]))
     torch.testing.assert_close(outputs[0], outputs[1])
-    torch.testing.assert_close(slopes[0], slopes[1])
+    torch.testing.assert_close(gradients[0], gradients[1])

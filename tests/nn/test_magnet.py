@@ -1,4 +1,4 @@
-"""MagNet's matrix is that of the encodings, and its filters are polynomials of it."""
+"""MagNet: its matrix is the magnetic Laplacian of the encodings, its filters are Chebyshev polynomials."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from hypothesis import given, settings
 
 import magnetite as mt
 from magnetite import nn
-from magnetite.linalg.laplacian import magnetic_laplacian
-from magnetite.nn.magnet import ChebyshevFilter, shifted_laplacian
+from magnetite.linalg.laplacian import magnetic_laplacian, shifted_laplacian
+from magnetite.nn.magnet import ChebyshevFilter
 from magnetite.testing import digraphs
 from tests.nn.zoo import WIDTH
 
@@ -16,7 +16,7 @@ from tests.nn.zoo import WIDTH
 @settings(max_examples=20)
 @given(digraphs(max_nodes=7))
 def test_the_matrix_is_the_normalised_laplacian_less_the_identity(graphs):
-    real, imag = shifted_laplacian(mt.pad(graphs), q=0.1)
+    real, imag = shifted_laplacian(mt.batch(graphs).adjacency()[0], q=0.1)
     for number, matrix in enumerate(graphs.to_scipy()):
         expected = magnetic_laplacian(torch.from_numpy(matrix.toarray()), 0.1)
         size = expected.shape[0]
@@ -43,8 +43,8 @@ def test_filters_are_chebyshev_polynomials():
     torch.testing.assert_close(torch.complex(real, imag)[0], expected)
 
 
-def test_bad_options_are_refused():
+def test_wrong_options_are_refused():
     with pytest.raises(ValueError, match="outside"):
         nn.MagNet(WIDTH, 2, nn.NodeHead(1), q=0.7)
-    with pytest.raises(ValueError, match="order=0"):
+    with pytest.raises(ValueError, match="order must be at least 1, got 0"):
         nn.MagNet(WIDTH, 2, nn.NodeHead(1), order=0)

@@ -9,9 +9,9 @@ from torch import Tensor
 
 import magnetite as mt
 from magnetite import nn
-from magnetite.asked import AskedPairs
+from magnetite.batching import Batch
 from magnetite.nn.heads import Head
-from magnetite.packed import starts
+from magnetite.packed import Packed
 
 K, WIDTH, HEADS, LAYERS = 6, 16, 4, 2
 MULTI = mt.MagneticLaplacian(k=K, q=(0.1, mt.Relative(0.25)))
@@ -30,11 +30,11 @@ class Row:
     pair_channels: int = 0
 
     def pair_model(self) -> nn.GraphModel:
-        """The model that answers for pairs."""
+        """The model with a head for node pairs."""
         return self.model(nn.PairHead(2, hidden=WIDTH, pair_channels=self.pair_channels))
 
     def model(self, head: Head) -> nn.GraphModel:
-        """The model with the weights of seed 0, in evaluation mode."""
+        """The model with the parameters of seed 0, in evaluation mode."""
         torch.manual_seed(0)
         return self.make(head).eval()
 
@@ -107,31 +107,19 @@ ZOO: dict[str, Row] = {
 }
 
 
-def encoded(model: nn.GraphModel, graphs: mt.Digraphs) -> dict[str, object]:
-    """All encodings that the model wants."""
+def encoded(model: nn.GraphModel, graphs: mt.Digraphs) -> dict[str, Packed]:
+    """All encodings that the model reads."""
     return {name: encoding(graphs) for name, encoding in model.position.encodings().items()} if model.position else {}
 
 
-def some_pairs(graphs: mt.Digraphs, seed: int) -> AskedPairs:
-    """Any number of the pairs of each graph in random order, a node and itself among them."""
-    rng = np.random.default_rng(seed)
-    pairs = [rng.permutation(size * size)[: rng.integers(size * size)] for size in graphs.sizes.tolist()]
-    ends = [np.stack(np.divmod(own, size)) for own, size in zip(pairs, graphs.sizes.tolist(), strict=True)]
-    listed = torch.from_numpy(np.concatenate(ends, axis=1)).short()
-    counts = torch.tensor([len(own) for own in pairs])
-    return AskedPairs(
-        node_ptr=graphs.node_ptr, asked_ptr=starts(counts), ends=listed, wanted=torch.arange(listed.shape[1]).short()
-    )
-
-
 @torch.no_grad()
-def node_rows(model: nn.GraphModel, batch: object) -> Tensor:
-    """The answers for all nodes, end to end."""
-    return model(batch)[batch.mask]
+def node_answers(model: nn.GraphModel, batch: Batch) -> Tensor:
+    """The answers for the real nodes."""
+    return model(batch)[batch.node_mask]
 
 
 def generic_digraphs(seed: int, count: int = 3) -> mt.Digraphs:
-    """Weighted acyclic graphs whose eigenvalues, singular values and angles are all different, numbered at random."""
+    """Weighted acyclic graphs with distinct eigenvalues, singular values and angles, numbered at random."""
     rng = np.random.default_rng(seed)
     edges, sizes, weights = [], [], []
     for size in rng.integers(3, K + 1, size=count).tolist():

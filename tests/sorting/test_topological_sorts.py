@@ -52,7 +52,7 @@ def test_counting_backwards_gives_the_same():
         assert network.topological_sorts() == network.reverse().topological_sorts()
 
 
-def test_the_memory_bound_is_kept_and_named():
+def test_exceeding_the_memory_limit_is_an_error():
     with pytest.raises(TooManyStates, match="raise max_states, or use estimate_topological_sorts"):
         batcher(12).topological_sorts(max_states=50)
     with pytest.raises(TooManyStates):  # immediately, not after a layer of 60 over 30 sets
@@ -91,7 +91,7 @@ def test_counts_beyond_floats():
     assert estimate_topological_sorts(many, states=5, runs=2).value > 10**800
 
 
-def test_what_cannot_be_counted_is_named():
+def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="cycle"):
         count_topological_sorts(mt.Digraphs.from_edges([[0, 1], [1, 0]]))
     with pytest.raises(ValueError, match="one graph at a time"):

@@ -62,7 +62,7 @@ def test_the_stream_is_endless_and_seeded():
 
 
 def test_bad_input_is_named():
-    with pytest.raises(ValueError, match="batch must be a multiple of 2 .*, got 3"):
+    with pytest.raises(ValueError, match=r"batch must be a multiple of 2 .*, got 3"):
         next(Sorting().stream(seed=0, batch=3))
     with pytest.raises(ValueError, match="valid must be at least 1, got 0"):
         Sorting(valid=0)
@@ -85,7 +85,7 @@ def test_reversed_networks_can_be_trained_on():
         assert len(networks) == 90
         assert [net.reverse() for net in networks[:30]] == list(networks[60:])
         assert torch.equal(networks.is_correct().long(), examples.graphs.graph_features["label"])
-    with pytest.raises(ValueError, match="multiple of 3 .*, got 4"):
+    with pytest.raises(ValueError, match=r"multiple of 3 .*, got 4"):
         next(task.stream(seed=0, batch=4))
 
 

@@ -7,51 +7,53 @@ import json
 import sys
 
 import torch
-from magnetite.training.objective import Objective, Sealed, compiled
+from magnetite.training.objective import Objective, compiled
 from magnetite.training.pools import Pool
 from magnetite.training.presets import configuration
 
-from magnetite.batching import Shape
-from magnetite.tasks import draw
+from magnetite.batching import BatchShape
+from magnetite.batching.buckets import split_sizes
+from magnetite.training.capture import Objective, compiled
+from magnetite.training.config import configuration
+from magnetite.training.data import Pool
 from magnetite.training.models import build_model
 
 SMALL = ["model.width=64", "model.layers=2"]
 CASES = {
     "sorting, magnetic": ("sorting", "magnetic", [*SMALL, "encoding.k=8"]),
     "sorting, walks": ("sorting", "walks", SMALL),
-    "sorting, relations": ("sorting", "none", ["model.name=relations", "model.width=64", "model.state=16"]),
     "sorting, both, local": (
         "sorting",
-        "magnetic+walks",
+        "magnetic+relative-walks",
         [*SMALL, "encoding.k=8", "encoding.scaling=parts", "model.local=1", "model.length_scaled=true"],
     ),
     "distances, magnetic": ("distances", "magnetic", [*SMALL, "encoding.k=8"]),
     "distances in DAGs, walks": ("distances", "walks", [*SMALL, "task.acyclic=true"]),
-    "distances, relative walks": ("distances", "relative-walks", SMALL),
+    "distances, relative walks": ("distances", "walks+relative-walks", SMALL),
     "distances in DAGs, walks between pairs": (
         "distances",
-        "magnetic",
-        [*SMALL, "encoding.k=8", "encoding.pair_steps=16", "task.acyclic=true"],
+        "magnetic+pair-walks",
+        [*SMALL, "encoding.k=8", "task.acyclic=true"],
     ),
     "distances, multi-q": (
         "distances",
         "multi-q",
         [*SMALL, "encoding.k=8", "encoding.bias=true", "encoding.pairs=true"],
     ),
-    "distances, SVD": ("distances", "svd", [*SMALL, "encoding.k=8"]),
+    "distances, SVD": ("distances", "svd", [*SMALL, "encoding.rank=8"]),
     "distances, GNN": ("distances", "none", ["model.name=gnn", "model.width=64"]),
     "distances, MagNet": ("distances", "none", ["model.name=magnet", "model.width=64"]),
 }
 """Task, encoding and changes of the paper's preset; signs and dropout are not drawn, as in an evaluation."""
 
 
-def slopes(objective, batches) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+def gradients(objective, batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     """The loss, and the gradients of all parameters."""
     objective.zero_grad()
-    loss, _ = objective(Sealed(batches))
+    loss, _ = objective(batch)
     loss.backward()
-    slopes = {name: parameter.grad for name, parameter in objective.named_parameters()}
-    return loss.detach(), {name: slope.clone() for name, slope in slopes.items() if slope is not None}
+    found = {name: parameter.grad for name, parameter in objective.named_parameters()}
+    return loss.detach(), {name: gradient.clone() for name, gradient in found.items() if gradient is not None}
 
 
 def difference(name: str, device: str, graphs: int) -> float:
@@ -61,15 +63,17 @@ def difference(name: str, device: str, graphs: int) -> float:
     model = build_model(config.task, config.encoding, config.model, seed=0)
     objective = Objective(model, config.task).to(device).eval()
     encodings = {} if model.position is None else model.position.encodings()
-    pool = Pool.encode(draw(config.task, "train", device), encodings)
+    pool = Pool.encode(config.task.examples("train", device), encodings)
     ids = pool.graphs.sizes.argsort()[:graphs]
-    shapes = [Shape.of(pool.graphs, part, pool.asked) for part in ids.split(graphs // 2)]
-    batches = pool.batches(ids, shapes)
-    loss, expected = slopes(objective, batches)
+    sizes, edges = pool.graphs.sizes[ids], pool.graphs.edge_ptr.diff()[ids]
+    queries = 0 if pool.query is None else int(pool.query.counts[ids].sum())
+    buckets = split_sizes(sizes.cpu().numpy())[0]
+    batch = pool.batch(ids, BatchShape(buckets, int(sizes.sum()) + 5, int(edges.sum()) + 5, queries + 5))
+    loss, expected = gradients(objective, batch)
     torch.compiler.reset()
-    again, found = slopes(compiled(objective, "layers"), batches)
-    pairs = [(again, loss), *((found[key], slope) for key, slope in expected.items())]
-    return max(float((one - other).abs().max() / (other.abs().max() + 1e-6)) for one, other in pairs)
+    again, found = gradients(compiled(objective, "layers"), batch)
+    both = [(again, loss), *((found[key], gradient) for key, gradient in expected.items())]
+    return max(float((one - other).abs().max() / (other.abs().max() + 1e-6)) for one, other in both)
 
 
 if __name__ == "__main__":

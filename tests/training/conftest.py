@@ -1,4 +1,4 @@
-"""Trainings of seconds, in this process."""
+"""Training runs of seconds, in this process."""
 
 import json
 import logging
@@ -7,23 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from magnetite.training.config import Config
-from magnetite.training.encodings import ENCODINGS
-from magnetite.training.presets import configuration
+from magnetite.training.config import Config, configuration
 
 TINY = {
     "task": {"train": 60, "valid": 12, "test": 8, "train_longest": 7, "valid_longest": 8},
     "model": {"name": "transformer", "width": 32, "layers": 1},
-    "encoding": {"k": 4},
+    "encoding": {"k": 4, "rank": 4},
     "optim": {"batch": 20, "epochs": 2, "warmup": 0.5},
     "run": {"log_every": 2, "checkpoint_minutes": 0.0},
 }
-"""A sorting task of 120 graphs: six steps an epoch."""
+"""A sorting task of 120 graphs: six steps per epoch."""
 
 
 def tiny(encoding: str = "magnetic", *overrides: str) -> Config:
-    changes = {**TINY, "encoding": {"k": 4} if hasattr(ENCODINGS[encoding], "k") else {}}
-    return configuration("sorting", encoding, "quick", changes, overrides)
+    return configuration("sorting", encoding, "quick", TINY, overrides)
 
 
 def logged(folder: Path, kind: str) -> list[dict]:
@@ -55,6 +52,9 @@ def trainer():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             logging.getLogger("lightning.fabric").setLevel(logging.ERROR)
-            return Trainer(config, folder, Fabric(accelerator="cpu", devices=1), resume)
+            made = Trainer(config, folder, Fabric(accelerator="cpu", devices=1))
+        if resume:
+            made.restore()
+        return made
 
     return make

@@ -6,27 +6,27 @@ from unittest import mock
 
 import pytest
 import torch
-from magnetite.buckets import shapes_for
-from magnetite.training.pools import Pool, Share, _stored
 
 import magnetite as mt
-from magnetite.tasks import Distances, Sorting, draw
-from magnetite.training.capture import ALONE
+from magnetite.batching.buckets import grow
+from magnetite.tasks import Distances, Sorting
+from magnetite.training import data as data_module
+from magnetite.training.capture import CAPTURE_LOCK
 from magnetite.training.config import Data
-from magnetite.training.data import EvaluationData, TrainingData, _ahead
+from magnetite.training.data import EvaluationData, Pool, Share, TrainingData, _ahead, _stored
 
 TASK = Distances(target="reachability", train=50, per_size=4)
 ENCODINGS = {"eigenpairs": mt.MagneticLaplacian(k=3), "pairs": mt.RandomWalk(steps=1)}
 
 
 def batches(data: TrainingData, step: int, count: int) -> list[list[list[torch.Tensor]]]:
-    """The chunks of some steps, each as all of its tensors."""
+    """The micro-batches of some steps, each as all of its tensors."""
     shapes = data.shapes(epochs=2)
     found = []
     for block in data.blocks(step):
-        shapes = shapes_for(shapes, block.most)
-        for row in range(len(block)):
-            found.append([batch.tensors() for batch in block.chunks(row, shapes)])
+        shapes = grow(shapes, block.extent)
+        for ids in block.ids:
+            found.append([batch.tensors() for batch in block.batches(ids, shapes)])
             if len(found) == count:
                 return found
     raise AssertionError("blocks ended")
@@ -59,7 +59,9 @@ def test_a_gpu_keeps_features_of_pairs_in_half_precision():
 
 @pytest.mark.gpu
 def test_pools_on_a_gpu_hold_what_the_walks_round_to():
-    found, expected = (Pool.encode(draw(TASK, "train", device), ENCODINGS).parts["pairs"] for device in ("cuda", "cpu"))
+    found, expected = (
+        Pool.encode(TASK.examples("train", device), ENCODINGS).encodings["pairs"] for device in ("cuda", "cpu")
+    )
     assert found.values.dtype == torch.float16
     torch.testing.assert_close(found.values.cpu(), expected.values.half(), rtol=1e-3, atol=1e-6)
 
@@ -72,13 +74,13 @@ def test_no_block_is_made_while_a_step_is_captured(monkeypatch):
     made = threading.Event()
     blocks = _ahead(lambda: made.set() or "block", torch.device("cuda"))
     with ThreadPoolExecutor(1) as thread:
-        with ALONE:
+        with CAPTURE_LOCK:
             first = thread.submit(next, blocks)
             assert not made.wait(0.2)
         assert first.result(timeout=10) == "block"
         assert made.is_set()
         thread.submit(blocks.close).result(timeout=10)
-    assert not ALONE.locked()
+    assert not CAPTURE_LOCK.locked()
 
 
 def test_any_step_can_be_the_first():
@@ -95,61 +97,61 @@ def test_fresh_data_never_repeat():
     assert len(set(networks)) == len(networks) > 150
 
 
+def sizes_of(block, data: TrainingData) -> list[int]:
+    return [size for batch in block.batches(block.ids[0], data.shapes(1)) for size in batch.sizes.tolist()]
+
+
 def test_processes_share_a_batch():
     whole = make("resident")
-    shapes = whole.shapes(epochs=1)
     block = next(whole.blocks())
-    parts = [make(mode, Share(process, 2)) for mode in ("resident", "pooled") for process in (0, 1)]
-    for part in parts:
-        mine = next(part.blocks())
-        assert mine.totals[0] == block.totals[0]
-        sizes = torch.cat([batch.sizes for batch in mine.chunks(0, part.shapes(1))])
-        everyone = torch.cat([batch.sizes for batch in block.chunks(0, shapes)])
-        assert sizes.tolist() == everyone[part.share.process :: 2].tolist()
+    for mode in ("resident", "pooled"):
+        for process in (0, 1):
+            data = make(mode, Share(process, 2))
+            mine = next(data.blocks())
+            assert mine.weights[0] == block.weights[0]
+            assert sizes_of(mine, data) == sizes_of(block, whole)[process::2]
 
 
-def test_totals_are_the_weights_of_a_batch():
+def test_weights_are_those_of_a_whole_batch():
     data = make("resident")
     block = next(data.blocks())
     for step in range(len(block)):
         pairs = 0
-        for batch in block.chunks(step, data.shapes(1)):
+        for batch in block.batches(block.ids[step], data.shapes(1)):
             pairs += int((batch.sizes * (batch.sizes - 1)).sum())
-        assert float(block.totals[step]) == pairs
+        assert float(block.weights[step]) == pairs
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.parametrize("mode", ["resident", "pooled"])
-def test_all_asked_pairs_of_every_epoch_have_slots(mode, processes):
+def test_all_query_pairs_of_every_epoch_fit(mode, processes):
     task, epochs = Distances("directed-distance", acyclic=True, train=50), 3
     every = [make(mode, Share(process, processes), task=task) for process in range(processes)]
     shapes = every[0].shapes(epochs)
-    assert len({shape.pairs for shape in shapes}) > 1
     assert all(data.shapes(epochs) == shapes for data in every)
     step = 0
     for blocks in zip(*(data.blocks() for data in every), strict=True):
-        assert shapes_for(shapes, blocks[0].most) == shapes
+        assert grow(shapes, blocks[0].extent) == shapes
         for row in range(len(blocks[0])):
-            chunks = [list(block.chunks(row, shapes)) for block in blocks]
-            slots = [[batch.asked.mask.numel() for batch in own] for own in chunks]
-            assert slots == [[shape.pairs // processes for shape in shapes]] * processes
-            asked = sum(int(batch.asked.mask.sum()) for own in chunks for batch in own)
-            assert asked == blocks[0].totals[row]
+            batches = [block.batches(block.ids[row], shapes) for block in blocks]
+            found = [[batch.query.mask.numel() for batch in own] for own in batches]
+            assert found == [[shape.queries for shape in shapes]] * processes
+            queries = sum(int(batch.query.mask.sum()) for own in batches for batch in own)
+            assert queries == blocks[0].weights[row]
         step += len(blocks[0])
         if step == epochs * every[0].steps:
             return
 
 
-def test_fresh_pairs_find_slots_that_grow():
-    task = Distances("directed-distance", train=50)
-    data = make("fresh", task=task)
+def test_shapes_grow_with_fresh_query_pairs():
+    data = make("fresh", task=Distances("directed-distance", train=50))
     shapes = data.shapes(epochs=1)
     for block in islice(data.blocks(), 12):
-        grown = shapes_for(shapes, block.most)
-        assert all(new.pairs >= old.pairs for new, old in zip(grown, shapes, strict=True))
+        grown = grow(shapes, block.extent)
+        assert all(new.queries >= old.queries for new, old in zip(grown, shapes, strict=True))
         shapes = grown
-        for row in range(len(block)):
-            assert sum(int(batch.asked.mask.sum()) for batch in block.chunks(row, shapes)) == block.totals[row]
+        for ids, weight in zip(block.ids, block.weights, strict=True):
+            assert sum(int(batch.query.mask.sum()) for batch in block.batches(ids, shapes)) == weight
 
 
 def test_an_evaluation_sees_every_graph_whether_encodings_fit_or_not():
@@ -158,8 +160,58 @@ def test_an_evaluation_sees_every_graph_whether_encodings_fit_or_not():
         data = EvaluationData(TASK, "test", ENCODINGS, Data(memory=memory, tokens=300), "cpu")
         found = list(data.batches())
         seen.append(found)
-        assert sum(int(batch.graph_mask.sum()) for batch in found) == len(data) == 32
+        assert sum(len(batch) for batch in found) == len(data) == 32
     for first, second in zip(*seen, strict=True):
         assert all(torch.equal(one, two) for one, two in zip(first.tensors(), second.tensors(), strict=True))
     halves = [EvaluationData(TASK, "test", ENCODINGS, Data(tokens=300), "cpu", Share(process, 2)) for process in (0, 1)]
-    assert sum(int(batch.graph_mask.sum()) for half in halves for batch in half.batches()) == 32
+    assert sum(len(batch) for half in halves for batch in half.batches()) == 32
+
+
+EIGENPAIRS = {"eigenpairs": mt.MagneticLaplacian(k=3)}
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """Says how much memory is free, and what a control group may have, all in bytes."""
+    monkeypatch.setattr(data_module, "MEMORY", tmp_path / "meminfo")
+    monkeypatch.setattr(data_module, "CONTROL_GROUP", tmp_path)
+
+    def says(free: int | None = None, most: str | None = None, used: int = 0, files: int = 0) -> None:
+        if free is not None:
+            (tmp_path / "meminfo").write_text(f"MemTotal:  {2**40} kB\nMemAvailable:  {free // 1024} kB\nHuge:  0\n")
+        if most is not None:
+            (tmp_path / "memory.max").write_text(f"{most}\n")
+            (tmp_path / "memory.current").write_text(f"{used}\n")
+            (tmp_path / "memory.stat").write_text(f"anon 1\ninactive_file {files}\n")
+
+    return says
+
+
+@pytest.mark.gpu
+def test_encodings_are_kept_where_the_gpu_has_room(monkeypatch):
+    for free, mode in ((2**40, "resident"), (0, "pooled")):
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _, free=free: (free, 2**40))
+        assert TrainingData(TASK, EIGENPAIRS, Data(), 8, 0, "cuda").mode == mode
+
+
+@pytest.mark.parametrize(("free", "mode"), [(2**36, "resident"), (1024, "pooled"), (None, "resident")])
+def test_encodings_are_kept_where_the_machine_has_room(machine, free, mode):
+    machine(free)
+    assert TrainingData(TASK, EIGENPAIRS, Data(), 8, 0, "cpu").mode == mode
+
+
+def test_processes_share_a_machine(machine):
+    need = TrainingData(TASK, EIGENPAIRS, Data(mode="resident"), 8, 0, "cpu")
+    machine(int(6 * next(need.blocks(0)).pool.bytes))
+    modes = [TrainingData(TASK, EIGENPAIRS, Data(), 8, 0, "cpu", Share(0, count)).mode for count in (1, 2)]
+    assert modes == ["resident", "pooled"]
+
+
+def test_a_job_may_have_less_than_the_machine(machine):
+    assert data_module.room(torch.device("cpu")) == float("inf")
+    machine(2**30)
+    assert data_module.room(torch.device("cpu")) == 2**28
+    machine(most="max")
+    assert data_module.room(torch.device("cpu")) == 2**28
+    machine(most=str(2**29), used=2**28, files=2**27)
+    assert data_module.room(torch.device("cpu")) == (2**28 + 2**27) / 4

@@ -7,13 +7,12 @@ import signal
 from pathlib import Path
 
 import pytest
-from magnetite.training.interruptions import Interrupted
 from typer.testing import CliRunner
 
 from magnetite.cli import app
 from magnetite.io.storage import DamagedFile
-from magnetite.training import session
-from magnetite.training.loop import Trainer
+from magnetite.training import runs
+from magnetite.training.loop import Interrupted, Trainer
 from tests.training.conftest import logged, parameters, tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -27,7 +26,7 @@ def test_a_stopped_training_goes_on_to_the_same_result(trainer, tmp_path, mode, 
 
     def stop_at_five(self, block, step, original=Trainer.step):
         original(self, block, step)
-        if self.position.step == 5:
+        if self.progress.step == 5:
             os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(Trainer, "step", stop_at_five)
@@ -35,9 +34,9 @@ def test_a_stopped_training_goes_on_to_the_same_result(trainer, tmp_path, mode, 
         trainer(config, tmp_path / "parts").run()
     monkeypatch.undo()
     second = trainer(config, tmp_path / "parts", resume=True)
-    first = second.position.elapsed
+    first = second.progress.elapsed
     second.run()
-    assert 0 < first < second.position.elapsed
+    assert 0 < first < second.progress.elapsed
     assert parameters(tmp_path / "parts") == parameters(tmp_path / "whole")
     for kind in ("train", "valid"):
         assert logged(tmp_path / "parts", kind) == logged(tmp_path / "whole", kind)
@@ -45,27 +44,27 @@ def test_a_stopped_training_goes_on_to_the_same_result(trainer, tmp_path, mode, 
 
 def test_a_stopped_training_may_hold_its_data_in_another_way(trainer, tmp_path):
     for mode in ("resident", "pooled", "fresh"):
-        session._claim(tiny("none", f"data.mode={mode}"), tmp_path / mode, resume=False)
-    config = session.settings_of(tmp_path / "resident", "sorting", "none", ["data.mode=pooled", "data.pool=40"])
+        runs._claim(tiny("none", f"data.mode={mode}"), tmp_path / mode, resume=False)
+    config = runs.resumed_config(tmp_path / "resident", "sorting", "none", ["data.mode=pooled", "data.pool=40"])
     assert (config.data.mode, config.data.pool, config.optim.epochs) == ("pooled", 40, tiny("none").optim.epochs)
-    session._claim(config, tmp_path / "resident", resume=True)
+    runs._claim(config, tmp_path / "resident", resume=True)
     for one, other in (("fresh", "pooled"), ("pooled", "fresh")):
         with pytest.raises(ValueError, match=f"was started with data.mode='{one}'"):
-            session._claim(tiny("none", f"data.mode={other}"), tmp_path / one, resume=True)
+            runs._claim(tiny("none", f"data.mode={other}"), tmp_path / one, resume=True)
     with pytest.raises(ValueError, match=r"was started with data.pool"):
-        session._claim(tiny("none", "data.mode=fresh", "data.pool=3"), tmp_path / "fresh", resume=True)
+        runs._claim(tiny("none", "data.mode=fresh", "data.pool=3"), tmp_path / "fresh", resume=True)
 
 
 def test_the_time_of_a_run_is_that_of_all_its_parts(tmp_path, capsys):
     config = tiny("none", "optim.epochs=0.17")
-    session.train(config, tmp_path / "run", session.Machine())
+    runs.train(config, tmp_path / "run", runs.Machine())
     state = tmp_path / "run" / "checkpoints" / "last-00000001" / "state.json"
     content = json.loads(state.read_text())
-    content["position"]["elapsed"] += 1000
+    content["progress"]["elapsed"] += 1000
     state.write_text(json.dumps(content))
-    result = session.train(config, tmp_path / "run", session.Machine(), resume=True)
+    result = runs.train(config, tmp_path / "run", runs.Machine(), resume=True)
     assert 1000 < result["seconds"] < 2000
-    assert "drawing and encoding" in capsys.readouterr().err
+    assert "generating and encoding" in capsys.readouterr().err
 
 
 def test_a_training_that_was_stopped_before_its_first_checkpoint_begins_again(trainer, tmp_path):
@@ -77,9 +76,9 @@ def test_a_training_that_was_stopped_before_its_first_checkpoint_begins_again(tr
 
 def test_a_run_goes_on_by_its_own_settings(tmp_path, monkeypatch):
     config = tiny("none", "optim.epochs=0.34")
-    session.write_json(tmp_path / session.CONFIG, config.to_dict())
+    runs.write_json(tmp_path / runs.CONFIG, config.to_dict())
     asked = []
-    monkeypatch.setattr(session, "train", lambda *given: asked.append(given))
+    monkeypatch.setattr(runs, "train", lambda *given: asked.append(given))
     outcome = CliRunner().invoke(app, ["train", "sorting", "--out", str(tmp_path), "--resume", "--device", "cpu"])
     assert outcome.exit_code == 0, outcome.output
     (found, folder, _, resume), *others = asked
@@ -87,8 +86,8 @@ def test_a_run_goes_on_by_its_own_settings(tmp_path, monkeypatch):
     arguments = ["train", "sorting", "--preset", "quick", "--out", str(tmp_path), "--resume", "--device", "cpu"]
     assert CliRunner().invoke(app, arguments).exit_code == 0
     assert asked[1][0].hash != config.hash  # a setting that was typed counts, even if it is the default
-    with pytest.raises(ValueError, match="is of sorting, not of distances"):
-        session.settings_of(tmp_path, "distances", "none")
+    with pytest.raises(ValueError, match="is a run of sorting, not of distances"):
+        runs.resumed_config(tmp_path, "distances", "none")
 
 
 def test_a_loss_that_is_no_number_keeps_the_last_good_state(trainer, tmp_path, monkeypatch):
@@ -96,13 +95,15 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_state(trainer, tmp_path, m
     run = trainer(config, tmp_path)
     loss = type(config.task).loss
     monkeypatch.setattr(
-        type(config.task), "loss", lambda *args: loss(*args) * (math.nan if run.position.step >= 5 else 1.0)
+        type(config.task), "loss", lambda *args: loss(*args) * (math.nan if run.progress.step >= 5 else 1.0)
     )
-    with pytest.raises(FloatingPointError, match=r"loss became nan before step 6.*lower optim.lr.*last good state"):
+    with pytest.raises(
+        FloatingPointError, match=r"loss became nan before step 6.*lower optim.lr.*last good checkpoint"
+    ):
         run.run()
     monkeypatch.undo()
     good = trainer(config, tmp_path, resume=True)
-    assert good.position.step == 4
+    assert good.progress.step == 4
     assert all(bool(parameter.isfinite().all()) for parameter in good.model.parameters())
 
 
@@ -115,14 +116,14 @@ def test_a_full_disk_keeps_the_last_good_state(trainer, tmp_path, monkeypatch):
 
     original = checkpoints.write_tensors
     monkeypatch.setattr(
-        checkpoints, "write_tensors", lambda path, *rest: (full if run.position.step > 2 else original)(path, *rest)
+        checkpoints, "write_tensors", lambda path, *rest: (full if run.progress.step > 2 else original)(path, *rest)
     )
     run = trainer(tiny(), tmp_path)
-    with pytest.raises(OSError, match=r"could not be written .*No space left.*the one before it is whole.*--resume"):
+    with pytest.raises(OSError, match=r"could not be written .*No space left.*the previous one is intact.*--resume"):
         run.run()
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["last-00000002"]
     monkeypatch.undo()
-    assert trainer(tiny(), tmp_path, resume=True).position.step == 2
+    assert trainer(tiny(), tmp_path, resume=True).progress.step == 2
 
 
 @pytest.mark.parametrize(
@@ -130,15 +131,15 @@ def test_a_full_disk_keeps_the_last_good_state(trainer, tmp_path, monkeypatch):
     [
         ("model.safetensors", lambda path: path.write_bytes(path.read_bytes()[:-5]), "not a whole safetensors file"),
         ("optimizer.safetensors", lambda path: path.write_bytes(b"x" * 200), "not a whole safetensors file"),
-        ("model.json", lambda path: path.write_text("{"), "no description of a model"),
+        ("model.json", lambda path: path.write_text("{"), "description of a model"),
         ("state.json", lambda path: path.write_text('{"version": "0"}'), "was written by magnetite 0"),
-        ("state.json", lambda path: path.unlink(), r"cannot go on \(.*state.json does not exist\): train again"),
+        ("state.json", lambda path: path.unlink(), r"cannot be resumed \(.*state.json does not exist\): train again"),
         ("state.json", lambda path: path.write_text(path.read_text().replace('"step": 1', '"step": "1"')), "numbers"),
-        ("state.json", lambda path: path.write_bytes(b"\xff"), r"state.json is no position of a training \(.*utf-8"),
+        ("state.json", lambda path: path.write_bytes(b"\xff"), r"state.json is .*progress of a run \(.*utf-8"),
         ("state.json", lambda path: path.write_text("[]"), "holds no table"),
-        ("model.json", lambda path: path.unlink(), r"cannot go on \(.*model.json does not exist\): train again"),
-        ("model.safetensors", lambda path: path.unlink(), r"cannot go on \(.*does not exist.*\): train again"),
-        ("optimizer.safetensors", lambda path: path.unlink(), r"cannot go on \(.*does not exist.*\): train again"),
+        ("model.json", lambda path: path.unlink(), r"cannot be resumed \(.*model.json does not exist\): train again"),
+        ("model.safetensors", lambda path: path.unlink(), r"cannot be resumed \(.*does not exist.*\): train again"),
+        ("optimizer.safetensors", lambda path: path.unlink(), r"cannot be resumed \(.*does not exist.*\): train again"),
     ],
 )
 def test_a_damaged_checkpoint_is_named(trainer, tmp_path, file, damage, message):
@@ -150,5 +151,5 @@ def test_a_damaged_checkpoint_is_named(trainer, tmp_path, file, damage, message)
 
 def test_a_foreign_checkpoint_is_refused(trainer, tmp_path):
     trainer(tiny("none", "optim.epochs=0.17"), tmp_path).run()
-    with pytest.raises(DamagedFile, match="another model than the configuration describes"):
+    with pytest.raises(DamagedFile, match="a model of another configuration"):
         trainer(tiny("magnetic", "optim.epochs=0.17"), tmp_path, resume=True)

@@ -216,22 +216,19 @@ class Batch:
         parts = zip(flat.split(counts), self.buckets, strict=True)
         return [part.view(bucket.graphs, bucket.nodes, bucket.nodes) for part, bucket in parts]
 
-    def at_query(self, padded: Sequence[Shaped[Tensor, "_ _ _ c"]]) -> Shaped[Tensor, "pairs c"]:
+    def at_query(self, padded: Sequence[Shaped[Tensor, "_ _ _ c"]], query: Query) -> Shaped[Tensor, "pairs c"]:
         """What tensors of all pairs, one per bucket, hold for the query pairs."""
-        if self.query is None:
-            raise ValueError("the batch has no query pairs: call mt.batch(graphs, query=…)")
         flat = _joined([part.flatten(0, 2) for part in padded])
-        return flat.index_select(0, self._pair_places(self.query.source, self.query.target))
+        return flat.index_select(0, self._pair_places(query.source, query.target))
 
-    def with_all_pairs(self) -> "Batch":
-        """The same batch with every ordered pair of nodes of each graph as query pairs, source by source."""
+    def all_pairs(self) -> Query:
+        """Every ordered pair of nodes of each graph as query pairs, source by source, with labels of zero."""
         counts = self.sizes**2
         graph = torch.repeat_interleave(counts)
         inside = torch.arange(graph.numel(), device=self.device) - (counts.cumsum(0) - counts)[graph]
         first, size = (self.sizes.cumsum(0) - self.sizes)[graph], self.sizes[graph]
         labels = torch.zeros_like(graph, dtype=torch.int16)
-        query = Query(first + inside // size, first + inside % size, labels, torch.ones_like(graph, dtype=torch.bool))
-        return Batch(**{**vars(self), "query": query})
+        return Query(first + inside // size, first + inside % size, labels, torch.ones_like(graph, dtype=torch.bool))
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> "Batch":
         """The same batch on `device`."""

@@ -130,7 +130,7 @@ class Layout:
         inside = np.concatenate([np.arange(size) for size in width])
         arrays = first[position], width[position], first_pair[position], np.repeat(graph, width), inside
         tensors = [torch.from_numpy(array).to(device) for array in arrays]
-        return Layout(*tensors, None if order is None else torch.from_numpy(position).to(device))
+        return Layout(*tensors, bucket_position=None if order is None else torch.from_numpy(position).to(device))
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,7 +311,7 @@ def evaluation_batches(sizes: Sizes, tokens: int, queries: int) -> list[Int[np.n
     pairs = 0
     for graph in np.argsort(sizes.nodes, kind="stable").tolist():
         pairs += int(sizes.queries[graph])
-        padded = rounded(sizes.nodes[graph] + 1) * (len(batches[-1]) + 1 if batches else 1)
+        padded = rounded(int(sizes.nodes[graph]) + 1) * (len(batches[-1]) + 1 if batches else 1)
         if not batches or padded > tokens or pairs > queries:
             batches.append([])
             pairs = int(sizes.queries[graph])

@@ -19,11 +19,13 @@ from magnetite.packed import Packed, counts_of
 NAMES: dict[type[Packed], str] = {Eigenpairs: "eigenpairs", NodeEncoding: "nodes", PairEncoding: "pairs"}
 """The names of encodings that are given without one."""
 
+Ids = Sequence[int] | np.ndarray | Tensor
+
 
 def batch(
     graphs: Digraphs,
     *encodings: Packed,
-    ids: Sequence[int] | Int[Tensor, " chosen"] | None = None,
+    ids: Ids | None = None,
     device: torch.device | str | None = None,
     query: QueryPairs | None = None,
     **named: Packed,
@@ -248,15 +250,15 @@ def _check_same_graphs(graphs: Digraphs, parts: Mapping[str, Packed]) -> None:
             raise ValueError(f"{name} belongs to other graphs ({part}, not {graphs}): encode these graphs")
 
 
-def _checked_ids(ids: Sequence[int] | Int[Tensor, " chosen"] | None, count: int) -> Int[Tensor, " chosen"]:
+def _checked_ids(ids: Ids | None, count: int) -> Int[Tensor, " chosen"]:
     """The chosen graphs, on their own device, counted from 0."""
     chosen = torch.arange(count) if ids is None else torch.as_tensor(ids)
+    if not chosen.numel():
+        raise ValueError("ids is empty: a batch needs at least one graph")
     if chosen.dtype == torch.bool or chosen.is_floating_point() or chosen.ndim != 1:
         raise TypeError(
             f"ids must be a list or 1-d tensor of integers, got {chosen.dtype} of shape {tuple(chosen.shape)}"
         )
-    if not chosen.numel():
-        raise ValueError("ids is empty: a batch needs at least one graph")
     wrong = chosen[(chosen < -count) | (chosen >= count)]
     if wrong.numel():
         raise IndexError(f"graph {int(wrong[0])} does not exist: ids go from 0 to {count - 1}, or from -{count} to -1")

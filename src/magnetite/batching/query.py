@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from jaxtyping import Bool, Float, Int, Int16, Shaped
+from jaxtyping import Bool, Int, Int16, Shaped
 from torch import Tensor
 
 from magnetite.packed import Axis, Packed
@@ -58,6 +58,6 @@ class Query:
     labels: Int16[Tensor, " pairs"]
     mask: Bool[Tensor, " pairs"]
 
-    def sum(self, values: Shaped[Tensor, " pairs"]) -> Float[Tensor, ""]:
+    def sum(self, values: Shaped[Tensor, " pairs"]) -> Shaped[Tensor, ""]:
         """The sum of one value per pair over the real pairs."""
         return torch.where(self.mask, values, 0).sum()

@@ -15,7 +15,7 @@ from magnetite.encodings import ENCODINGS, Depth, Eigenpairs, MagneticLaplacian,
 from magnetite.encodings.cache import Encoding, cached, shards
 from magnetite.graphs import FORMATS, Digraphs, node_numbers, read
 from magnetite.io.files import TABLE_WRITERS, TENSOR_WRITERS, Column, check_output, write_arrays, write_table
-from magnetite.linalg.laplacian import CONVENTIONS
+from magnetite.linalg.phase import CONVENTIONS
 from magnetite.linalg.potential import Potential, Relative
 from magnetite.packed import Packed
 from magnetite.version import __version__

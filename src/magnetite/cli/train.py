@@ -34,7 +34,7 @@ def train(
         typer.Option("--resume", help="Continue the run in --out; its settings need not be repeated."),
     ] = False,
     devices: Annotated[int, typer.Option(help="Number of processes on this machine, one per GPU.")] = 1,
-    nodes: Annotated[int, typer.Option(help="Number of machines.")] = 1,
+    machines: Annotated[int, typer.Option(help="Number of machines.")] = 1,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     precision: Annotated[str | None, typer.Option(help="32-true or bf16-mixed.")] = None,
     compiled: Annotated[
@@ -64,7 +64,7 @@ def train(
         runs.describe(config)
         return
     folder = out or Path("runs") / runs.default_name(config, preset)
-    runs.train(config, folder, runs.Machine(accelerator, devices, nodes), resume)
+    runs.train(config, folder, runs.Machine(accelerator, devices, machines), resume)
 
 
 def _typed(context: typer.Context) -> Callable[[str], bool]:

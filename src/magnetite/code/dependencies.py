@@ -1,10 +1,9 @@
 """What must keep its order when a function is rewritten: statements, and the parts of expressions.
 
 Statements: `blocks(function)` gives one `Block` per statement list below the function (its own body, the bodies and
-else-branches of compound statements, handlers, cases, nested functions and classes), outermost first. Bit `i` of
-`block.before[j]` is set where statement `i` must stay before statement `j`. Only direct constraints are recorded (flow,
-anti- and output dependences, barriers), all with `i < j`; the legal orders of the list are the linear extensions of
-their transitive closure. A docstring is not part of its block.
+else-branches of compound statements, handlers, cases, nested functions and classes), outermost first. `Block.before`
+records only direct constraints (flow, anti- and output dependences, barriers); the legal orders of the list are the
+linear extensions of their transitive closure.
 
 Expressions: `movable_parts` gives the operands, keywords, set elements and imported names that may be exchanged, as far
 as their `traits` allow it.
@@ -62,14 +61,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Block:
-    """A statement list and the order that it must keep."""
+    """A statement list and the order that it must keep.
+
+    Args:
+        owner: The syntax node that holds the list: a function, `If`, `ExceptHandler`, `match_case`, …
+        field: The field that holds it: `body`, `orelse`, `finalbody`.
+        statements: The objects in the list, without the docstring.
+        before: Bit `i` of `before[j]` is set where statement `i` must stay before statement `j`.
+    """
 
     owner: ast.AST
-    """The syntax node that holds the list: a function, `If`, `ExceptHandler`, `match_case`, …"""
     field: str
-    """The field that holds it: `body`, `orelse`, `finalbody`."""
     statements: tuple[ast.stmt, ...]
-    """The objects in the list, without the docstring."""
     before: tuple[int, ...]
 
 
@@ -128,8 +131,8 @@ def _around(draft: Draft, node: int, unit: int) -> list[int]:
 def _order(
     statements: list[int], accessed: dict[int, set[int]], written: dict[int, set[int]], barriers: set[int]
 ) -> list[int]:
-    """For every statement of a list, those that must come before it: the last writer of each location that it accesses,
-    and all that have accessed a location that it writes since that was last written."""
+    """For every statement of a list, those that must directly precede it: the last writer of each location that it
+    accesses, the readers of each location that it writes, and barriers."""
     writer: dict[int, int] = {}
     readers: dict[int, int] = {}
     last_barrier, since = -1, 0
@@ -247,9 +250,13 @@ def traits(nodes: Sequence[ast.AST], pure_calls: bool) -> dict[int, int]:
         nodes: Syntax nodes, parents before their children.
         pure_calls: Whether calls are assumed to have no side effects.
     """
-    known = Knowledge(pure_calls, *_callables(nodes))
+    assigned = _assignments(nodes)
+    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    functions |= {name for name, value in assigned if isinstance(value, ast.Lambda)}
+    methods = {name for name, value in assigned if isinstance(value, ast.Attribute)}
+    known = Knowledge(pure_calls, functions, methods)
     found = _traits(nodes, known)
-    sequences = {name for name, value in _assignments(nodes) if found[id(value)] & SEQUENCE}
+    sequences = {name for name, value in assigned if found[id(value)] & SEQUENCE}
     return _traits(nodes, replace(known, sequences=sequences)) if sequences else found
 
 
@@ -273,13 +280,6 @@ def _assignments(nodes: Sequence[ast.AST]) -> list[tuple[str, ast.expr]]:
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
             found += zip(target.elts, value.elts, strict=True)
     return [(target.id, value) for target, value in found if isinstance(target, ast.Name)]
-
-
-def _callables(nodes: Sequence[ast.AST]) -> tuple[set[str], set[str]]:
-    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-    given = _assignments(nodes)
-    functions |= {name for name, value in given if isinstance(value, ast.Lambda)}
-    return functions, {name for name, value in given if isinstance(value, ast.Attribute)}
 
 
 def _traits(nodes: Sequence[ast.AST], known: Knowledge) -> dict[int, int]:

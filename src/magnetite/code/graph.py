@@ -142,7 +142,7 @@ class CodeGraph:
 
     def to_networkx(self) -> "nx.MultiDiGraph":
         """With `type`, `attribute`, `depth` and `line` on the nodes, `type` and `name` on the edges."""
-        return self._networkx(self._node_columns())
+        return self._networkx([{"attribute": None, **columns} for columns in self._columns()])
 
     def _networkx(self, nodes: list[dict[str, Any]]) -> "nx.MultiDiGraph":
         import networkx as nx
@@ -166,7 +166,7 @@ class CodeGraph:
         """As node-link data, which networkx and `magnetite encode` read; a node without an attribute lacks the key."""
         edges = [edge._asdict() | {"key": key} for key, edge in enumerate(self.edges)]
         about = {"kind": self.kind, "name": self.name}
-        nodes = [{"id": node} | _without_none(columns) for node, columns in enumerate(self._node_columns())]
+        nodes = [{"id": node} | columns for node, columns in enumerate(self._columns())]
         return json.dumps({"directed": True, "multigraph": True, "graph": about, "nodes": nodes, "edges": edges}) + "\n"
 
     def to_graphml(self) -> str:
@@ -174,31 +174,24 @@ class CodeGraph:
         import networkx as nx
 
         file = BytesIO()
-        nx.write_graphml_xml(
-            self._networkx([_escaped(_without_none(columns)) for columns in self._node_columns()]), file
-        )
+        escaped = [
+            {key: _escaped(value) if isinstance(value, str) else value for key, value in columns.items()}
+            for columns in self._columns()
+        ]
+        nx.write_graphml_xml(self._networkx(escaped), file)
         return file.getvalue().decode()
 
-    def _node_columns(self) -> list[dict[str, Any]]:
+    def _columns(self) -> list[dict[str, Any]]:
+        """The columns of each node, without an attribute where it has none."""
+        names = ("type", "attribute", "depth", "line")
         columns = zip(self.types, self.attributes, self.depths, self.lines, strict=True)
-        return [
-            {"type": kind, "attribute": attribute, "depth": depth, "line": line}
-            for kind, attribute, depth, line in columns
-        ]
+        return [{name: value for name, value in zip(names, row, strict=True) if value is not None} for row in columns]
 
 
-def _without_none(columns: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in columns.items() if value is not None}
+def _escaped(text: str) -> str:
+    """Escape control characters and lone surrogates.
 
-
-def _escaped(columns: dict[str, Any]) -> dict[str, Any]:
-    """Escape control characters and lone surrogates, which XML cannot hold.
-
-    >>> _escaped({"attribute": "a\\x00b"})
-    {'attribute': 'a\\\\x00b'}
+    >>> _escaped("a\\x00b")
+    'a\\\\x00b'
     """
-    return {key: "".join(map(_escape, value)) if isinstance(value, str) else value for key, value in columns.items()}
-
-
-def _escape(character: str) -> str:
-    return character if character.isprintable() or character in "\t\n" else repr(character)[1:-1]
+    return "".join(letter if letter.isprintable() or letter in "\t\n" else repr(letter)[1:-1] for letter in text)

@@ -68,12 +68,12 @@ def layered(edges: Sequence[Pair], sizes: Sequence[Point]) -> Layout:
     widths = [width for width, _ in sizes] + [0.0] * (len(columns.above) - len(sizes))
     across = _across(columns, widths)
     down = _down(columns.layers, sizes)
-    places = [(across[node], down[node]) for node in range(len(widths))]
-    routes = [tuple(places[node] for node in chain) for chain in chains]
+    centres = [(across[node], down[node]) for node in range(len(widths))]
+    routes = [tuple(centres[node] for node in chain) for chain in chains]
     return Layout(
-        width=max((x + width / 2 for (x, _), (width, _) in zip(places, sizes, strict=False)), default=0.0),
-        height=max((y + height / 2 for (_, y), (_, height) in zip(places, sizes, strict=False)), default=0.0),
-        nodes=tuple(places[: len(sizes)]),
+        width=max((x + width / 2 for (x, _), (width, _) in zip(centres, sizes, strict=False)), default=0.0),
+        height=max((y + height / 2 for (_, y), (_, height) in zip(centres, sizes, strict=False)), default=0.0),
+        nodes=tuple(centres[: len(sizes)]),
         edges=tuple(route[::-1] if closes else route for route, closes in zip(routes, closing, strict=True)),
     )
 

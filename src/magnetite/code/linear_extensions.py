@@ -3,9 +3,10 @@
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from heapq import heappop, heappush
 from math import comb
+from operator import or_
 
 from magnetite.graphs import Digraphs
 from magnetite.sorting.topological_sorts import PartialOrder, TooManyStates, count_topological_sorts, members
@@ -101,8 +102,13 @@ class LinearExtensions:
 
 def _count(before: Sequence[int]) -> int:
     """Series parts multiply, parallel parts also interleave (a binomial), any other part is counted by down-sets."""
-    above = _ancestors(before)
-    linked = _comparable(above)
+    above: list[int] = []  # ancestors
+    for needed in before:
+        above.append(reduce(or_, [above[node] for node in members(needed)], needed))
+    linked = list(above)  # ancestors and descendants
+    for node, needed in enumerate(above):
+        for other in members(needed):
+            linked[other] |= 1 << node
     total, parts = 1, [(1 << len(before)) - 1]
     while parts:
         part = parts.pop()
@@ -121,24 +127,6 @@ def _count(before: Sequence[int]) -> int:
     return total
 
 
-def _ancestors(before: Sequence[int]) -> list[int]:
-    above: list[int] = []
-    for needed in before:
-        reached = needed
-        for node in members(needed):
-            reached |= above[node]
-        above.append(reached)
-    return above
-
-
-def _comparable(above: Sequence[int]) -> list[int]:
-    linked = list(above)
-    for node, needed in enumerate(above):
-        for other in members(needed):
-            linked[other] |= 1 << node
-    return linked
-
-
 def _parallel(part: int, linked: Sequence[int]) -> list[int]:
     """The pieces of a part that are pairwise incomparable."""
     pieces = []
@@ -146,10 +134,7 @@ def _parallel(part: int, linked: Sequence[int]) -> list[int]:
         piece, fresh = 0, part & -part
         while fresh:
             piece |= fresh
-            reached = 0
-            for node in members(fresh):
-                reached |= linked[node]
-            fresh = reached & part & ~piece
+            fresh = reduce(or_, [linked[node] for node in members(fresh)]) & part & ~piece
         pieces.append(piece)
         part &= ~piece
     return pieces
@@ -169,8 +154,8 @@ def _series(part: int, above: Sequence[int]) -> list[int]:
 
 
 def _count_by_down_sets(nodes: Sequence[int], above: Sequence[int]) -> int:
-    place = {node: i for i, node in enumerate(nodes)}
-    pairs = [(place[other], i) for node, i in place.items() for other in members(above[node]) if other in place]
+    index = {node: i for i, node in enumerate(nodes)}
+    pairs = [(index[other], i) for node, i in index.items() for other in members(above[node]) if other in index]
     sources, targets = zip(*pairs, strict=True)
     try:
         return count_topological_sorts(Digraphs.from_edges([sources, targets], len(nodes)), MAX_STATES)

@@ -11,7 +11,7 @@ from magnetite.code.source import parse_function, recursion_guard, text_of
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
-LOOKING_AT_NAMES = frozenset({"locals", "vars", "dir", "eval", "exec"})
+INTROSPECTION = frozenset({"locals", "vars", "dir", "eval", "exec"})
 """Functions that see the names of variables."""
 
 KEPT = frozenset({"self", "cls"})
@@ -93,7 +93,7 @@ def _check(found: "Names", names: Mapping[str, str]) -> None:
     kept = {use.variable.name for use in found.occurrences if not (use.is_local and use.variable.name in names)}
     for new in kept & set(names.values()):
         raise ValueError(f"{new!r} is already in use in the function: choose another name")
-    for looking in kept & LOOKING_AT_NAMES:
+    for looking in kept & INTROSPECTION:
         raise ValueError(f"the function calls {looking}, which sees the names of variables: it cannot be renamed")
 
 

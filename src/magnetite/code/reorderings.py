@@ -54,10 +54,10 @@ class Reorderings:
         orders: The orders of each.
         limit: Number of texts after which the iteration ends.
 
-    >>> ways = reorderings("def f(a, b):\\n    x = a + 1\\n    y = b\\n    return x - y", limit=2)
-    >>> ways.count
+    >>> texts = reorderings("def f(a, b):\\n    x = a + 1\\n    y = b\\n    return x - y", limit=2)
+    >>> texts.count
     4
-    >>> print(*ways, sep="\\n")
+    >>> print(*texts, sep="\\n")
     def f(a, b):
         x = a + 1
         y = b

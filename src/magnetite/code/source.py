@@ -20,6 +20,10 @@ Kind = Literal["dataflow", "ast"]
 Mask = Literal["strict", "paper"] | None
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 Job = tuple[str, Kind, Mask, bool]
+
+HOLDERS = (ast.stmt, ast.ExceptHandler, ast.match_case)
+"""Syntax nodes that can contain a definition."""
+
 FILES_AHEAD = 4
 """Number of files per worker that are submitted ahead of the reader."""
 
@@ -31,8 +35,8 @@ class Function:
     Args:
         node: Its definition.
         name: Qualified name.
-        is_method: Whether a class holds it.
-        is_nested: Whether another function holds it.
+        is_method: Whether it is defined directly in a class.
+        is_nested: Whether it is defined in another function.
     """
 
     node: Definition
@@ -92,8 +96,7 @@ def build_files(
         kind: "dataflow" or "ast".
         mask: "strict", "paper" or None, see `build`.
         keep_docstrings: Whether docstrings become nodes.
-        workers: Number of processes. Several of them import the calling script, whose work must therefore be guarded by
-            `if __name__ == "__main__":`.
+        workers: Number of processes. With more than one, guard the calling script by `if __name__ == "__main__":`.
     """
     if isinstance(paths, str | PathLike):
         raise ValueError(f"{os.fspath(paths)!r} is a single path: give a list of paths, or use build_all")
@@ -204,10 +207,6 @@ def functions(tree: ast.Module) -> Iterator[Function]:
         pending += [(child, prefix, in_class, in_function) for child in reversed(inner)]
 
 
-HOLDERS = (ast.stmt, ast.ExceptHandler, ast.match_case)
-"""Syntax nodes that can contain a definition."""
-
-
 def find(found: Iterable[Function], name: str | None) -> Function:
     """Choose one function.
 
@@ -217,7 +216,7 @@ def find(found: Iterable[Function], name: str | None) -> Function:
     """
     candidates = list(found)
     if not candidates:
-        raise ValueError("the source defines no function")
+        raise ValueError("the source defines no function: give source that contains a 'def'")
     if name is None:
         matches = [function for function in candidates if not function.is_nested]
     else:

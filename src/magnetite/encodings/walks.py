@@ -116,6 +116,4 @@ class SparseRandomWalk:
 def _check_walk(steps: int, restart: float | None) -> None:
     check_positive("steps", steps)
     if restart is not None and not 0 < restart <= 1:
-        raise ValueError(
-            f"restart must be in (0, 1], or None for no PageRank, got {restart}: try restart=0.05"
-        )
+        raise ValueError(f"restart must be in (0, 1], or None for no PageRank, got {restart}: try restart=0.05")

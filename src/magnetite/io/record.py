@@ -63,7 +63,7 @@ def read_record(path: Path) -> dict[str, Any]:
     return content
 
 
-MEASURING = ("src", "benchmarks", "experiments")
+MEASURING = ("src", "benchmarks", "paper")
 """Folders of the clone whose files affect results."""
 
 

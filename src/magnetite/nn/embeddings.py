@@ -50,9 +50,6 @@ class Summed(Embedding):
 class SameNodes(Embedding):
     """One learned vector for every node: only positions tell nodes apart."""
 
-    def __init__(self) -> None:
-        super().__init__()
-
     def setup(self, width: int) -> None:
         """Make the vector."""
         self.vector = torch.nn.Parameter(torch.randn(width) * 0.02)
@@ -193,6 +190,6 @@ def _columns(values: Tensor, channels: int, name: str) -> Float[Tensor, "rows ch
     values = values[:, None] if values.ndim == 1 else values
     if values.shape[1:] != (channels,):
         raise ValueError(
-            f"feature {name!r} has {tuple(values.shape[1:])} columns, expected {channels}: change channels"
+            f"feature {name!r} has shape {tuple(values.shape)}, expected {channels} columns: change channels"
         )
     return values

@@ -84,7 +84,7 @@ class LocalNetwork(torch.nn.Module):
         """`[nodes, …, inputs]` to `[nodes, …, outputs]`."""
         states = [nodes]
         if edges is not None:
-            edges = edges.view(edges.shape[0], *[1] * (nodes.ndim - 2), -1)
+            edges = edges.view(edges.shape[0], *[1] * (nodes.ndim - 2), edges.shape[-1])
         for step in self.steps:
             new, edges = step(states[-1], edges, batch)
             states.append(new)

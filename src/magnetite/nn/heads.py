@@ -182,14 +182,14 @@ class PairHead(Head):
 
     def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "pairs outputs"]:
         """One row per query pair."""
-        batch = batch if batch.query is not None else batch.with_all_pairs()
+        query = batch.query if batch.query is not None else batch.all_pairs()
         self._check_features(positions)
-        between = None if positions.pairs is None else self.between(batch.at_query(positions.pairs))
+        between = None if positions.pairs is None else self.between(batch.at_query(positions.pairs, query))
         hidden = nodes(states, batch)
         source, target = self.ends(hidden).chunk(2, dim=-1)
         readout = torch.cat([batch.sum_nodes(hidden), batch.sizes[:, None].float()], dim=-1)
         target = target + batch.per_node(self.whole(readout))
-        answer = self._last(self.second(self._first(source, target, batch.query, between)))
+        answer = self._last(self.second(self._first(source, target, query, between)))
         return torch.nn.functional.softplus(answer) if self.positive else answer
 
     def _first(
@@ -207,7 +207,7 @@ class PairHead(Head):
             ends = cuda.first(source.float(), target.float(), *pairs, scale, shift)
         else:
             ends = _chosen(source, query.source) + _chosen(target, query.target)
-            ends = self.activation(norm(ends + between if joined else ends))
+            ends = self.activation(norm(ends if between is None or not joined else ends + between))
         if between is None or self.between_norm is None:
             return ends
         return ends + self.activation(self.between_norm(between))

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-HOMES = ("magnetite.nn", "magnetite.encodings", "magnetite.linalg.potential", "magnetite.tasks")
+HOMES = ("magnetite.nn", "magnetite.encodings", "magnetite.linalg.potential")
 """Packages whose classes may occur in a description."""
 
 _CLASSES: dict[str, type] = {}
@@ -49,6 +49,8 @@ def describe(item: Any) -> Any:
     if isinstance(item, Module):
         if _found(type(item).__name__) is not type(item):
             raise TypeError(f"another class is called {type(item).__name__}, too: rename one to save both")
+        if any(name.startswith("*") for name in item.arguments):
+            raise TypeError(f"{type(item).__name__} takes any number of arguments: give it a list to save it")
         return {"class": type(item).__name__, **{name: describe(value) for name, value in item.arguments.items()}}
     if dataclasses.is_dataclass(item) and not isinstance(item, type):
         values = {field.name: describe(getattr(item, field.name)) for field in dataclasses.fields(item)}
@@ -109,9 +111,16 @@ def _arguments(signature: inspect.Signature, *args: Any, **kwargs: Any) -> dict[
     """All arguments by name, defaults included, without `self`; those of `**options` are spread out."""
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
-    spread = [name for name, kind in signature.parameters.items() if kind.kind is kind.VAR_KEYWORD]
-    plain = {name: value for name, value in list(bound.arguments.items())[1:] if name not in spread}
-    return {**plain, **{name: value for options in spread for name, value in bound.arguments[options].items()}}
+    found: dict[str, Any] = {}
+    for name, value in list(bound.arguments.items())[1:]:
+        kind = signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            found.update(value)
+        elif kind is not inspect.Parameter.VAR_POSITIONAL:
+            found[name] = value
+        elif value:
+            found[f"*{name}"] = value
+    return found
 
 
 def _class(name: str) -> Any:
@@ -128,4 +137,8 @@ def _found(name: str) -> type | None:
         found = getattr(importlib.import_module(home), name, None)
         if isinstance(found, type):
             return found
-    return _CLASSES.get(name)
+    if name not in _CLASSES:
+        importlib.import_module("magnetite.tasks")  # defines further modules
+    from magnetite.encodings import ENCODINGS  # which a user may have added to
+
+    return _CLASSES.get(name) or next((each for each in ENCODINGS.values() if each.__name__ == name), None)

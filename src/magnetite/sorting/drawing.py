@@ -20,7 +20,9 @@ def columns(layers: Sequence[Sequence[Comparator]]) -> list[list[Comparator]]:
     for layer in layers:
         cut: list[list[Comparator]] = []
         for pair in layer:
-            column = next((old for old in cut if all(_apart(pair, other) for other in old)), None)
+            low, high = min(pair), max(pair)
+            free = (column for column in cut if all(high < min(other) or max(other) < low for other in column))
+            column = next(free, None)
             if column is None:
                 cut.append([pair])
             else:
@@ -50,7 +52,8 @@ def ascii_art(length: int, layers: Sequence[Sequence[Comparator]]) -> str:
         marks = "──".join(_on_wire(wire, column) for column in drawn)
         lines.append(f"{wire:>{margin}} ──{marks}──")
         if wire < length - 1:
-            gaps = "  ".join(_between(wire, column) for column in drawn)
+            crossed = (any(min(pair) <= wire < max(pair) for pair in column) for column in drawn)
+            gaps = "  ".join("│" if crosses else " " for crosses in crossed)
             lines.append(f"{'':>{margin}}   {gaps}".rstrip())
     return "\n".join(lines)
 
@@ -82,10 +85,6 @@ def svg(length: int, layers: Sequence[Sequence[Comparator]]) -> str:
     )
 
 
-def _apart(one: Comparator, two: Comparator) -> bool:
-    return max(one) < min(two) or max(two) < min(one)
-
-
 def _on_wire(wire: int, column: Sequence[Comparator]) -> str:
     for low, high in column:
         if wire == high and high < low:
@@ -95,10 +94,6 @@ def _on_wire(wire: int, column: Sequence[Comparator]) -> str:
         if min(low, high) < wire < max(low, high):
             return "┼"
     return "─"
-
-
-def _between(wire: int, column: Sequence[Comparator]) -> str:
-    return "│" if any(min(pair) <= wire < max(pair) for pair in column) else " "
 
 
 def _line(x1: int, y1: int, x2: int, y2: int) -> str:

@@ -68,7 +68,8 @@ class SortingNetwork:
                 f"only lengths up to {LONGEST_CHECK} can be checked"
             )
         state = np.empty((self.length, kernels().BLOCK), np.uint64)
-        return bool(kernels().sorts_all(self._wires(), self.length, state))
+        wires = np.array(self.comparators, dtype=np.int16).reshape(-1, 2)
+        return bool(kernels().sorts_all(wires, self.length, state))
 
     def sort(self, values: Iterable[Any]) -> list[Any]:
         """Apply the network to values.
@@ -162,9 +163,6 @@ class SortingNetwork:
     def load(cls, path: str | Path) -> "SortingNetwork":
         """Read a network written by `save`."""
         return cls.from_dict(read_json(path, "sorting network", "write it with SortingNetwork.save"))
-
-    def _wires(self) -> np.ndarray:
-        return np.array(self.comparators, dtype=np.int16).reshape(-1, 2)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -201,8 +201,21 @@ class Task(ABC):
     def shard(self, split: str, number: int, device: torch.device | str = "cpu") -> Examples:
         """Shard `number` of a split, the same whenever and wherever it is generated."""
 
-    def stream(self, seed: int, batch: int, device: torch.device | str = "cpu", start: int = 0) -> Iterator[Examples]:
-        """Endless fresh training examples, `batch` graphs at a time, from batch `start` on."""
+    def stream(
+        self,
+        seed: int,  # noqa: ARG002
+        batch: int,  # noqa: ARG002
+        device: torch.device | str = "cpu",  # noqa: ARG002
+        start: int = 0,  # noqa: ARG002
+    ) -> Iterator[Examples]:
+        """Endless fresh training examples, for tasks that can generate them.
+
+        Args:
+            seed: Seed of the stream.
+            batch: Number of graphs at a time.
+            device: Where to generate them.
+            start: Number of the first batch.
+        """
         raise ValueError(f"{type(self).__name__} has no fresh data: choose data.mode resident or pooled")
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Metrics as sums: each keeps one tensor of counts, which is added up over batches and processes and read at the end."""
+"""Metrics as sums: each keeps one tensor of counts, which is added up over batches and processes."""
 
 from typing import Protocol, runtime_checkable
 

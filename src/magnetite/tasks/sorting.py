@@ -183,15 +183,11 @@ class WireNodes(Embedding):
     def forward(self, batch: Batch) -> Float[Tensor, "n d"]:
         """The transformed codes."""
         wires = node_feature(batch, self.feature).long()
-        shifted = wires
-        if self.borders or (self.places and self.training):
-            last = batch.max_nodes(wires.amax(1)[:, None].float()).long()[:, 0]
-        if self.places and self.training:
-            shifted = wires + batch.per_node(self._shift(last, self.places))[:, None]
-        angle = shifted[..., None] * self.rates
+        shift = self._shift(_last_wire(wires, batch), self.places) if self.places and self.training else None
+        angle = (wires if shift is None else wires + batch.per_node(shift)[:, None])[..., None] * self.rates
         codes = [angle.cos(), angle.sin()]
         if self.borders:
-            codes.append(self._near(wires, batch.per_node(last)[:, None]))
+            codes.append(self._near(wires, batch.per_node(_last_wire(wires, batch))[:, None]))
         return self.linear(torch.cat(codes, dim=-1).flatten(1))
 
     def _near(self, wires: Int[Tensor, "n 2"], last: Int[Tensor, "n 1"]) -> Float[Tensor, "n 2 near"]:
@@ -204,6 +200,11 @@ class WireNodes(Embedding):
         """A random shift per network that leaves its last wire below `places`."""
         free = (places - last).clamp(min=1)
         return (torch.rand(free.shape, device=last.device) * free).long()
+
+
+def _last_wire(wires: Int[Tensor, "n 2"], batch: Batch) -> Int[Tensor, " g"]:
+    """The largest wire number of each network."""
+    return batch.max_nodes(wires.amax(1)[:, None].float()).long()[:, 0]
 
 
 def examples(networks: SortingNetworks, reverse: bool) -> Examples:

@@ -166,7 +166,7 @@ class TrainingData:
         return "fresh" if self._whole is None else "resident" if self.resident else "pooled"
 
     def shapes(self, epochs: int) -> tuple[BatchShape, ...]:
-        """Micro-batches that hold the steps of so many epochs; of fresh data, those of the first pools with a margin."""
+        """Micro-batches that hold the steps of so many epochs; of fresh data those of the first pools, enlarged."""
         if self._whole is None:
             stream = self.task.stream(self.seed, self.pool_steps * self.batch, "cpu")
             sizes = [_sizes(next(stream)) for _ in range(FIRST_POOLS)]

@@ -142,6 +142,8 @@ def named(text: str) -> list[str]:
         check_choice("encoding", name, names_known())
     if len(set(names)) < len(names):
         raise ValueError(f"encoding {text!r} has the same name twice: name each encoding once")
+    if "none" in names:
+        raise ValueError(f"encoding {text!r} combines none with others: name it alone, or leave it out")
     return names
 
 

@@ -170,7 +170,8 @@ class Trainer:
             inputs: The micro-batches, or the numbers of their graphs in the pool of the block.
         """
         self.stepper.zero_grad(set_to_none=True)
-        batches = self.block.batches(*inputs, self.progress.shapes) if isinstance(inputs[0], Tensor) else inputs
+        ids = inputs[0]
+        batches = self.block.batches(ids, self.progress.shapes) if isinstance(ids, Tensor) else inputs
         for number, batch in enumerate(batches, start=1):
             with self.fabric.no_backward_sync(self.forward, enabled=number < len(batches)):
                 loss, _ = self.forward(batch)

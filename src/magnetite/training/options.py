@@ -1,4 +1,4 @@
-"""Options by name: fields of dataclasses and arguments of constructors, made from plain values and back, and checked."""
+"""Options by name: fields of dataclasses and arguments of constructors, checked, from plain values and back."""
 
 import dataclasses
 import inspect

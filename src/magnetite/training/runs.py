@@ -38,15 +38,15 @@ class Machine:
     Args:
         accelerator: cpu or cuda.
         devices: Number of processes per machine, one per GPU.
-        nodes: Number of machines.
+        machines: Number of machines.
     """
 
     accelerator: str = "cpu"
     devices: int = 1
-    nodes: int = 1
+    machines: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("devices", "nodes"):
+        for name in ("devices", "machines"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
 
@@ -58,11 +58,11 @@ class Machine:
         for logger in ("lightning.fabric", "lightning.pytorch", "lightning_utilities"):
             logging.getLogger(logger).setLevel(logging.ERROR)
         warnings.filterwarnings("ignore", module="lightning")
-        single = self.devices * self.nodes == 1
+        single = self.devices * self.machines == 1
         fabric = Fabric(
             accelerator=self.accelerator,
             devices=self.devices,
-            num_nodes=self.nodes,
+            num_nodes=self.machines,
             precision=precision,  # type: ignore[arg-type]
             strategy="auto" if single else "ddp",
         )

@@ -46,13 +46,13 @@ def test_edges_of_the_control_flow(body, expected):
     assert edges(graph(body), "CFG_NEXT") == sorted(expected)
 
 
-def test_break_and_return_go_on_after_finally():
+def test_break_and_return_continue_after_finally():
     source = "def f(a):\n  while a:\n    try:\n      break\n    finally:\n      x = 1\n  return"
     assert {"Break@4 > Assign@6", "Assign@6 > Return@7", "While@2 > Return@7"} <= set(
         edges(code.build(source), "CFG_NEXT")
     )
 
 
-def test_a_write_after_the_read_in_a_loop_is_no_dependence():
+def test_a_write_after_the_read_in_a_loop_is_not_a_dependence():
     found = edges(graph("while a:\n    x = y\n    y = b"), "CFG_NEXT")
     assert "Assign@3 > Assign@4" not in found and "Assign@4 > Assign@3" not in found

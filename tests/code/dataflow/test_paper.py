@@ -27,7 +27,7 @@ def test_order_of_func():
     """Three blocks: d, the branches that refine a, the branch that changes b, which needs d."""
     assert edges(code.build(FUNC), "CFG_NEXT") == sorted(
         [
-            "_mask_@1 > Assign@2",  # d does not wait for anything
+            "_mask_@1 > Assign@2",  # d depends on nothing
             "_mask_@1 > If@3",  # neither does the refinement of a
             "Assign@2 > If@9",  # d is used where b is changed
             "If@3 > Assign@4",

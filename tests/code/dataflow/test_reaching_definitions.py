@@ -12,7 +12,7 @@ def test_branches_join():
     assert "x@1 > x@5" not in reaching("def f(x, c):\n  if c:\n    x = 1\n  else: x = 2\n  return x")
 
 
-def test_loops_come_round():
+def test_loops_have_back_edges():
     found = reaching("def f(x, c):\n  while c:\n    y = x\n    x = 1\n  return x")
     assert {"x@1 > x@3", "x@4 > x@3", "x@1 > x@5", "x@4 > x@5"} <= found
 
@@ -21,7 +21,7 @@ def test_a_for_loop_may_not_run():
     assert {"x@1 > x@4", "x@2 > x@4", "x@2 > x@2"} <= reaching("def f(x, xs):\n  for x in xs:\n    pass\n  return x")
 
 
-def test_endless_loops_end_by_break_alone():
+def test_endless_loops_end_by_break_only():
     found = reaching("def f(x):\n  while True:\n    x = 1\n    if x:\n      break\n    x = 2\n  return x")
     assert "x@3 > x@7" in found and "x@6 > x@7" not in found and "x@1 > x@7" not in found
 

@@ -11,7 +11,7 @@ def writes(source: str) -> list[str]:
     return edges(code.build(source, mask=None), "LAST_WRITE")
 
 
-def test_a_comprehension_has_a_scope_of_its_own():
+def test_a_comprehension_has_its_own_scope():
     found = writes("def f(x, xs):\n  y = [\n    x\n    for x in xs]\n  return x")
     assert "x@4 > x@3" in found and "x@1 > x@5" in found and "x@4 > x@5" not in found
 
@@ -72,7 +72,7 @@ def test_resolve_climbs(kind):
     assert resolve(inner.variable("len")) is module.variable("len")
 
 
-def test_imports_are_no_locals():
+def test_imports_are_not_local():
     scope = Scope("function", Scope("module", None, -1), 0)
     assert not scope.binding("os", imported=True).is_local
     assert scope.binding("os").is_local

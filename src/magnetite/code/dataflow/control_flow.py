@@ -190,10 +190,9 @@ def leave_loop(draft: Draft, node: ast.Break | ast.Continue, parent: int, field:
 def raise_statement(draft: Draft, node: ast.Raise, parent: int, field: str) -> None:
     """`raise error from cause`."""
     index = draft.add("Raise", None, parent, field, node.lineno)
-    if node.exc is not None:
-        visit(draft, node.exc, index, "exc")
-    if node.cause is not None:
-        visit(draft, node.cause, index, "cause")
+    for name in ("exc", "cause"):
+        if getattr(node, name) is not None:
+            visit(draft, getattr(node, name), index, name)
     draft.barrier(draft.height_of("catch"))
     draft.start([])
 
@@ -219,30 +218,24 @@ def try_statement(draft: Draft, node: Any, parent: int, field: str) -> None:
     if node.finalbody:
         draft.frames.append(frame)
     first = draft.start([draft.block])
-    lists = {"body": [_guarded_body(draft, node, index)], "handlers": [], "orelse": [], "finalbody": []}
+    catch_all = any(map(_catches_all, node.handlers))
+    if catch_all:
+        draft.exhaustive.add(index)
+        draft.frames.append(Frame("catch", index, len(draft.open)))
+    lists = {"body": [visit_body(draft, node.body, node, index)], "handlers": [], "orelse": [], "finalbody": []}
+    if catch_all:
+        draft.frames.pop()
     last = draft.block
     if node.orelse:
         draft.start([draft.block])
         lists["orelse"].append(visit_body(draft, node.orelse, node, index, "orelse"))
-    ends = [draft.block]
-    ends += _handlers(draft, node, index, first, last, lists["handlers"])
+    ends = [draft.block, *_handlers(draft, node, index, first, last, lists["handlers"])]
     if node.finalbody:
         draft.frames.pop()
         lists["finalbody"].append(_finally(draft, node, index, first, ends, frame))
     else:
         draft.start(ends)
     draft.sublists[index] = lists
-
-
-def _guarded_body(draft: Draft, node: Any, index: int) -> int:
-    catch_all = any(map(_catches_all, node.handlers))
-    if catch_all:
-        draft.exhaustive.add(index)
-        draft.frames.append(Frame("catch", index, len(draft.open)))
-    number = visit_body(draft, node.body, node, index)
-    if catch_all:
-        draft.frames.pop()
-    return number
 
 
 def _catches_all(handler: ast.ExceptHandler) -> bool:
@@ -332,13 +325,8 @@ class ControlEdges:
         self.list_sources: dict[int, list[int]] = {}
         self.breaks: dict[int, list[int]] = {}
         self.into_finally: dict[int, list[int]] = {}
-        nodes = draft.nodes
-        pairs = {
-            (nodes[write][STATEMENT], nodes[access][STATEMENT])
-            for (write, access), same_unit in writes.items()
-            if same_unit
-        }
-        for one, other in pairs:
+        owner = [node[STATEMENT] for node in draft.nodes]
+        for one, other in {(owner[write], owner[access]) for (write, access), same in writes.items() if same}:
             if one != other:
                 self._depend(one, other)
         for number in range(len(draft.lists) - 1, -1, -1):

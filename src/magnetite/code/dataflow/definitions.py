@@ -32,7 +32,7 @@ def walk_function(node: Definition, is_method: bool = False, keep_docstrings: bo
 
     Args:
         node: The definition.
-        is_method: Whether a class holds the function, so that its body does not see its name.
+        is_method: Whether it is defined in a class, so that its body does not see its name.
         keep_docstrings: Whether docstrings become nodes.
     """
     limit = sys.getrecursionlimit()

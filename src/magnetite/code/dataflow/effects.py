@@ -6,7 +6,7 @@ and `x.a[0]` are parts of `x.a`.
 
 Assumptions: calls of functions have no side effects, except those in `WRITERS`; parameters are distinct objects;
 results of calls are fresh; methods of modules are pure; iterating does not exhaust an iterable; operators do not mutate
-their operands. Under these assumptions the analysis is conservative.
+their operands; an object put into a container is not an alias of its elements.
 """
 
 import ast

@@ -28,7 +28,7 @@ def dataflow_graph(
         node: The definition.
         name: Qualified name, the name of the graph.
         mask: "strict", "paper" or None, see `masking`.
-        is_method: Whether a class holds the function.
+        is_method: Whether it is defined in a class.
         keep_docstrings: Whether docstrings become nodes.
     """
     draft = walk_function(node, is_method, keep_docstrings)

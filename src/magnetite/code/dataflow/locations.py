@@ -1,6 +1,6 @@
 """Locations: variables and what is reachable through them, alias classes, and a bit for every write.
 
-Every variable has a cell for the object behind it. A cell has slots, the references `x.attr` and `x[...]` that the
+Every variable has a cell for the object behind it. A cell has fields, the references `x.attr` and `x[...]` that the
 object holds as far as the function names them, and parts, the cells of the objects that they refer to. `r = xs` unifies
 the cells of both variables, `r = x.a` and `x.a = r` the cell of `r` with a part of `x`, and so on for all their parts
 (Steensgaard 1996): flow-insensitively, in almost linear time. The unified cells are the alias classes.
@@ -39,13 +39,13 @@ _ON_HEAP = frozenset({HEAP_READ, HEAP_WRITE, DEEP_WRITE, MUTATE, AUGMENT})
 
 
 class Cell:
-    """An object of the heap, or a slot of one: the mask of its writes, and whether several names refer to it."""
+    """An object of the heap, or a field of one: the mask of its writes, and whether several names refer to it."""
 
-    __slots__ = ("below", "forwarded", "mask", "parts", "shared", "slots")
+    __slots__ = ("below", "fields", "forwarded", "mask", "parts", "shared")
 
     def __init__(self) -> None:
         self.forwarded: Cell | None = None
-        self.slots: dict[str, Cell] = {}
+        self.fields: dict[str, Cell] = {}
         self.parts: dict[str, Cell] = {}
         self.mask = 0
         self.shared = False
@@ -56,20 +56,20 @@ class Cell:
         cell = find(self)
         return cell if selector is None else _entry(cell.parts, selector)
 
-    def slot(self, selector: str) -> "Cell":
+    def field(self, selector: str) -> "Cell":
         """The reference that an attribute or a subscript holds."""
-        return _entry(find(self).slots, selector)
+        return _entry(find(self).fields, selector)
 
     def reach(self) -> tuple[tuple["Cell", bool], ...]:
-        """The cell, its slots and everything reachable from them, and whether each is shared; to be called when all
-        aliases, slots and parts are known."""
+        """The cell, its fields and everything reachable from them, and whether each is shared; to be called when all
+        aliases, fields and parts are known."""
         first = find(self)
         if not first.below:
             seen, pending = {first: first.shared}, [first]
             while pending:
                 cell = pending.pop()
-                for slot in map(find, cell.slots.values()):
-                    seen[slot] = slot.shared or cell.shared
+                for field in map(find, cell.fields.values()):
+                    seen[field] = field.shared or cell.shared
                 for part in map(find, cell.parts.values()):
                     if part not in seen:
                         seen[part] = part.shared
@@ -96,17 +96,17 @@ def find(cell: Cell) -> Cell:
 
 
 def unify(pairs: Iterable[tuple[Cell, Cell]]) -> None:
-    """Unify the cells of each pair, and their slots and parts of the same name."""
+    """Unify the cells of each pair, and their fields and parts of the same name."""
     pending = list(pairs)
     while pending:
         one, other = map(find, pending.pop())
         if one is other:
             continue
-        if len(one.parts) + len(one.slots) > len(other.parts) + len(other.slots):
+        if len(one.parts) + len(one.fields) > len(other.parts) + len(other.fields):
             one, other = other, one
         one.forwarded = other
         other.shared = True
-        for mine, theirs in ((one.slots, other.slots), (one.parts, other.parts)):
+        for mine, theirs in ((one.fields, other.fields), (one.parts, other.parts)):
             for selector, cell in mine.items():
                 twin = theirs.setdefault(selector, cell)
                 if twin is not cell:
@@ -170,7 +170,7 @@ class Locations:
             if selector is not None and kind in _ON_HEAP:
                 variable.root.heap.part(selector)
                 if kind in (HEAP_READ, HEAP_WRITE):
-                    variable.root.heap.slot(selector)
+                    variable.root.heap.field(selector)
 
     def _assign_batches(self, effects: list[Any]) -> None:
         """Put the variables of a long function into batches; those that reach a common cell stay together."""
@@ -319,9 +319,9 @@ def _touched(kind: int, root: Any, selector: str | None) -> tuple[tuple[Cell, bo
     """The cells that an effect on the heap accesses, and whether each is shared."""
     if selector is None or kind not in (HEAP_READ, HEAP_WRITE):
         return root.heap.part(selector).reach()
-    slot = root.heap.slot(selector)
-    slots = ((slot, slot.shared),)
-    return slots if kind == HEAP_WRITE else slots + root.heap.part(selector).reach()
+    field = root.heap.field(selector)
+    fields = ((field, field.shared),)
+    return fields if kind == HEAP_WRITE else fields + root.heap.part(selector).reach()
 
 
 def _cell(source: Source) -> Cell:

@@ -29,15 +29,13 @@ def references(draft: Draft) -> References:
                 found.methods.append(number)
         elif root is draft.itself:
             found.names.append(number)
-        elif _is_decorator(draft, number):
-            found.decorators.append(number)
+        else:
+            top = number
+            while draft.nodes[top][PARENT] != 0:
+                top = draft.nodes[top][PARENT]
+            if draft.nodes[top][FIELD].startswith("decorator_list"):
+                found.decorators.append(number)
     return found
-
-
-def _is_decorator(draft: Draft, number: int) -> bool:
-    while draft.nodes[number][PARENT] != 0:
-        number = draft.nodes[number][PARENT]
-    return draft.nodes[number][FIELD].startswith("decorator_list")
 
 
 def masked(draft: Draft, itself: References, mask: str | None) -> list[int]:
@@ -61,7 +59,7 @@ def masked_syntax(function: Definition, mask: str | None, is_method: bool = Fals
     Args:
         function: The definition.
         mask: "strict", "paper" or None.
-        is_method: Whether a class holds the function.
+        is_method: Whether it is defined in a class.
 
     >>> tree = ast.parse("def f(n):\\n    return f(n - 1)").body[0]
     >>> [type(node).__name__ for node in masked_syntax(tree, "strict")]

@@ -56,7 +56,8 @@ def part(function: Callable[..., Any]) -> Any:
     If it were called, a process that has just compiled it would run that copy, while a process that read the kernel
     from disk would run the copy in there, which was optimised again: the last bits would differ between runs.
     """
-    return numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
+    options: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
+    return numba.njit(**options)(function)
 
 
 def kernel(seconds: int) -> Callable[[Callable[..., Any]], Any]:

@@ -1,4 +1,4 @@
-"""The lowest eigenpairs of many small Laplacians, one after the other, from pairs of nodes to normalised vectors."""
+"""The lowest eigenpairs of many small Laplacians, one after the other, from node pairs to normalised vectors."""
 
 from math import sqrt
 
@@ -13,7 +13,7 @@ from magnetite.kernels.cpu.tridiagonal import bisect, inverse_iterate
 
 @part
 def scale_rows(low, high, weights, first, last, n, normalised, isolated, diagonal, scale):
-    """Degrees to the diagonal of `L` and to the factors of its rows: `L[u, v] = −scale_u H[u, v] scale_v`."""
+    """The diagonal of `L` and the factors of its rows, from the degrees: `L[u, v] = −scale_u H[u, v] scale_v`."""
     diagonal[:n] = 0.0
     for p in range(first, last):
         diagonal[low[p]] += weights[p]
@@ -33,7 +33,7 @@ scale_all_rows = kernel(seconds=8)(scale_rows.py_func)
 
 @part
 def _assemble(low, high, entries, first, last, n, real, diagonal, scale, norm, ar, ai):
-    """Lower triangle (and blocks of 8 on the diagonal) of `L / norm`; of `|L|` where the phases gauge away."""
+    """Lower triangle (and blocks of 8 on the diagonal) of `L / norm`, or of `|L| / norm` if the problem is real."""
     for i in range(n):
         ar[i, :] = 0.0
         ai[i, :] = 0.0
@@ -54,7 +54,7 @@ def _assemble(low, high, entries, first, last, n, real, diagonal, scale, norm, a
 
 @part
 def _residual(low, high, entries, first, last, n, kept, diagonal, scale, values, zr, zi, yr, yi):
-    """Largest `‖Lγ_j − λ_jγ_j‖` by the edges themselves."""
+    """Largest `‖Lγ_j − λ_jγ_j‖`, computed from the node pairs."""
     width = zr.shape[1]
     for i in range(n):
         for j in range(width):
@@ -102,7 +102,7 @@ def _unitarity(n, kept, zr, zi, gr, gi):
 
 @part
 def _row_sums(low, high, entries, first, last, n, diagonal, scale, sums):
-    """`‖L‖_∞`, at most (a self-loop is counted beside its diagonal)."""
+    """An upper bound of `‖L‖_∞` (self-loops are counted in addition to the diagonal)."""
     for v in range(n):
         sums[v] = abs(diagonal[v])
     for p in range(first, last):
@@ -122,9 +122,9 @@ def solve_all(
     low, high, entries, weights, pair_ptr, counts, sizes, roots, k, normalised, isolated, real,
     values, vectors, anchored, residual, unitarity,
 ):  # fmt: skip
-    """Eigenpairs of every graph: values `[g, k]`, vectors `[nodes, k]` normalised, and what verification measured.
+    """Eigenpairs of every graph: values `[g, k]`, normalised vectors `[nodes, k]`, and the errors for verification.
 
-    `real` says that all entries are real. A graph whose phases gauge away is solved as a real one.
+    `real` says that all entries are real. A graph with a gauge transformation is solved as a real problem.
     """
     n_max, m_max = 0, 0
     for g in range(sizes.size):

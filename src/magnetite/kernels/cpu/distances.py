@@ -1,4 +1,4 @@
-"""Breadth-first search from every node of every graph: small graphs in bit sets, large ones with a queue."""
+"""Breadth-first search from every node of every graph: with bit sets in small graphs, with a queue in large ones."""
 
 import numpy as np
 from llvmlite import ir
@@ -8,14 +8,14 @@ from numba.extending import intrinsic
 from magnetite.kernels.cpu.compile import kernel, part
 
 BITS_UP_TO = 256
-"""Nodes up to which bit sets are searched: a step then is a handful of words, however many edges there are."""
+"""Largest number of nodes for bit sets: a step is then a few words, whatever the number of edges."""
 
 ONE = np.uint64(1)
 
 
 @intrinsic
 def lowest(_context, _word):
-    """The smallest element of a set that is not empty: one machine instruction, which numba itself does not offer."""
+    """The smallest element of a non-empty set: one machine instruction, which numba does not offer."""
 
     def generate(_target, builder, _signature, arguments):
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
@@ -37,7 +37,7 @@ def adjacency_bits(edges, size, undirected):
 
 @part
 def search_bits(source, rows, seen, front, following, distance):
-    """Write the hops from `source` to every node that it reaches; the last three sets are scratch."""
+    """Write the hops from `source` to every node that it reaches; `seen`, `front` and `following` are work arrays."""
     words = rows.shape[1]
     seen[:] = 0
     front[:] = 0
@@ -63,7 +63,7 @@ def search_bits(source, rows, seen, front, following, distance):
 
 @part
 def neighbours(edges, size, undirected):
-    """Compressed rows: the out-neighbours of node `u` are `found[offset[u] : offset[u + 1]]`."""
+    """Compressed sparse rows: the out-neighbours of node `u` are `found[offset[u] : offset[u + 1]]`."""
     offset = np.zeros(size + 1, np.int64)
     sides = 2 if undirected else 1
     for side in range(sides):
@@ -99,7 +99,7 @@ def search_queue(source, offset, found, queue, distance):
 
 @part
 def one_graph(edges, undirected, distances):
-    """Hops between all pairs of one graph."""
+    """Hops between all node pairs of one graph."""
     size = distances.shape[0]
     if size <= BITS_UP_TO:
         rows = adjacency_bits(edges, size, undirected)
@@ -115,7 +115,7 @@ def one_graph(edges, undirected, distances):
 
 @kernel(seconds=4)
 def all_pairs(edges, node_pointer, edge_pointer, pair_pointer, undirected, distances):
-    """Hops between all pairs of each graph, −1 where there is no path, rows of sources end to end."""
+    """Hops between all node pairs of each graph, −1 if there is no path, one row per source."""
     for graph in range(node_pointer.size - 1):
         size = node_pointer[graph + 1] - node_pointer[graph]
         own = distances[pair_pointer[graph] : pair_pointer[graph + 1]].reshape(size, size)

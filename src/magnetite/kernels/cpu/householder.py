@@ -1,9 +1,9 @@
-"""Householder reduction of a Hermitian matrix to tridiagonal form, and the way back for a few vectors.
+"""Householder reduction of a Hermitian matrix to tridiagonal form, and the transformation of a few vectors back.
 
-`A = Q T Qᴴ` with `Q = H_{n−1} ⋯ H_1`, `H_l = I − τ v vᴴ`. Real and imaginary parts lie in arrays of their own, rows
-padded to a multiple of 8, of which the lower triangle is used (and the diagonal blocks of 8, so that no loop has a
-remainder). The rank-2 update of one step and the product `A v` of the next share one pass over the matrix: 32 flops for
-32 bytes, where LAPACK's unblocked steps do half of that.
+`A = Q T Qᴴ` with `Q = H_{n−1} ⋯ H_1`, `H_l = I − τ v vᴴ`. Real and imaginary parts are separate arrays with rows padded
+to a multiple of 8, of which the lower triangle is used (and the diagonal blocks of 8, so that no loop has a remainder).
+The rank-2 update of one step and the product `A v` of the next share one pass over the matrix: 32 operations per 32
+bytes, twice as many as LAPACK's unblocked steps.
 """
 
 from math import sqrt
@@ -11,7 +11,7 @@ from math import sqrt
 from magnetite.kernels.cpu.compile import part
 
 NOTHING = 1e-40
-"""Squared norm below which a row of a matrix of norm 1 counts as zero."""
+"""Squared norm below which a row of a matrix of norm 1 is zero."""
 
 
 @part
@@ -31,7 +31,7 @@ def _update_and_multiply(ar, ai, vr, vi, wr, wi, xr, xi, pr, pi, size):
             si += a * xi[j] + b * xr[j]
             pr[j] += a * xri + b * xii
             pi[j] += a * xii - b * xri
-        # A block on the diagonal is stored whole, so each of its entries counts once.
+        # A block on the diagonal is stored completely, so each of its entries counts once.
         for j in range(block, block + 8):
             a = ar[i, j] - vri * wr[j] - vii * wi[j] - wri * vr[j] - wii * vi[j]
             b = ai[i, j] - vii * wr[j] + vri * wi[j] - wii * vr[j] + wri * vi[j]
@@ -78,7 +78,7 @@ def tridiagonalise(ar, ai, n, real, d, e, fr, fi, tau, work):
         below = 0.0
         for j in range(row - 1):
             below += ar[row, j] * ar[row, j] + ai[row, j] * ai[row, j]
-        # What rounding left of a zero is no vector to reflect by; the matrix is scaled to norm 1.
+        # Rounding errors of zero are no vector to reflect by; the matrix has norm 1.
         below = 0.0 if below < NOTHING else below
         leadr, leadi = ar[row, row - 1], -ai[row, row - 1]
         modulus = sqrt(leadr * leadr + leadi * leadi)
@@ -100,7 +100,7 @@ def tridiagonalise(ar, ai, n, real, d, e, fr, fi, tau, work):
         if reflect:
             xr[row - 1] += cr * norm
             xi[row - 1] += ci * norm
-        # Behind the leading block of `row` rows the vectors are zero, so that the padded loops may read there.
+        # The vectors are zero beyond the leading block of `row` rows, where the padded loops read them.
         xr[row], xi[row], vr[row], vi[row], wr[row], wi[row] = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         if real:
             _update_and_multiply_real(ar, vr, wr, xr, pr, row)
@@ -122,7 +122,7 @@ def tridiagonalise(ar, ai, n, real, d, e, fr, fi, tau, work):
 
 @part
 def back_transform(ar, ai, n, width, fr, fi, tau, zr, zi, sr, si):
-    """`Z ← Q P Z` for the real eigenvectors `Z` of the real tridiagonal matrix; `P` puts the phases of `T` back."""
+    """`Z ← Q P Z` for the real eigenvectors `Z` of the real tridiagonal matrix; `P` restores the phases of `T`."""
     cr, ci = 1.0, 0.0
     for i in range(n):
         if i > 0:

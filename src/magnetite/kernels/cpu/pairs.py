@@ -1,4 +1,4 @@
-"""Edges of many graphs as pairs of nodes that touch, with the weights there and back; and their gauge."""
+"""Edges of many graphs as connected node pairs with weights in both directions, and their gauge transformation."""
 
 from math import sqrt
 
@@ -9,10 +9,10 @@ from magnetite.kernels.cpu.compile import kernel, part
 
 @part
 def pair_up(source, target, weight, edge_start, size, order, spare, begin, low, high, forward, backward):
-    """Pairs `low ≤ high` in order, each once, with the sums of the weights low→high and high→low; how many there are.
+    """Pairs `low ≤ high` in order, each once, with the sums of the weights low→high and high→low; their number.
 
-    A counting sort by `high`, then by `low`, keeps repeated edges in their order, so that their sum does not depend on
-    what else is in the batch. A self-loop counts as a pair whose two ways weigh the same.
+    A counting sort by `high`, then by `low`, keeps repeated edges in order, so that their sum does not depend on the
+    rest of the batch. A self-loop is a pair with the same weight in both directions.
     """
     m = source.size
     for key in range(2):
@@ -51,7 +51,7 @@ def pair_up(source, target, weight, edge_start, size, order, spare, begin, low, 
 
 @kernel(seconds=8)
 def pair_up_all(source, target, weight, edge_ptr, sizes, low, high, forward, backward, counts, one_way):
-    """`pair_up` for every graph; its pairs begin where its edges did. Slots that stay free hold the pair 0–0."""
+    """`pair_up` for every graph; its pairs begin where its edges begin. Unused entries hold the pair 0–0."""
     largest_m, largest_n = 0, 0
     for g in range(sizes.size):
         largest_m = max(largest_m, edge_ptr[g + 1] - edge_ptr[g])
@@ -73,10 +73,10 @@ def pair_up_all(source, target, weight, edge_ptr, sizes, low, high, forward, bac
 
 @part
 def gauge(low, high, entries, first, last, n, begin, neighbour, where, queue, known, turn):
-    """Find unit numbers `s` with `s_u conj(s_v) = sgn H[u, v]` on every pair; False where a cycle contradicts itself.
+    """Find phases `s` with `s_u conj(s_v) = sgn H[u, v]` for every pair; False if the phases around a cycle disagree.
 
-    Then `H = S |H| Sᴴ`: forests, sequences and graphs whose directions agree around every cycle are real problems. The
-    tree is grown breadth first from the lowest node of each component.
+    Then `H = S |H| Sᴴ`: forests, sequences and graphs whose phases cancel around every cycle are real problems. The
+    spanning tree is grown breadth first from the lowest node of each component.
     """
     for v in range(n + 1):
         begin[v] = 0
@@ -106,19 +106,19 @@ def gauge(low, high, entries, first, last, n, begin, neighbour, where, queue, kn
         while head < tail:
             u = queue[head]
             head += 1
-            for slot in range(begin[u], begin[u + 1]):
-                v, p = neighbour[slot], where[slot]
+            for place in range(begin[u], begin[u + 1]):
+                v, p = neighbour[place], where[place]
                 entry = entries[p] if p >= 0 else np.conj(entries[-p - 1])
                 modulus = sqrt(entry.real * entry.real + entry.imag * entry.imag)
                 if modulus == 0.0:
                     continue
-                wanted = turn[u] * np.conj(entry) / modulus
+                expected = turn[u] * np.conj(entry) / modulus
                 if not known[v]:
                     known[v] = True
-                    turn[v] = wanted
+                    turn[v] = expected
                     queue[tail] = v
                     tail += 1
-                elif abs(turn[v] - wanted) > 1e-13:
+                elif abs(turn[v] - expected) > 1e-13:
                     return False
     return True
 

@@ -1,4 +1,4 @@
-"""`magnetite.linalg.normalise` for one graph, compiled: the same rules, and a test that both agree."""
+"""`magnetite.linalg.phase.normalise` of one graph, compiled; a test compares the two."""
 
 from math import atan2, inf, pi, sqrt
 
@@ -40,9 +40,9 @@ def _axis(zr, zi, n, j):
 
 
 @part
-def _direction(zr, zi, n, j, wanted, mean):
-    """The number to turn vector `j` by, and whether the graph alone decided it."""
-    choice = wanted if abs(wanted) > ZERO else mean
+def _direction(zr, zi, n, j, reference, mean):
+    """The phase to divide vector `j` by, and whether the graph alone determines it."""
+    choice = reference if abs(reference) > ZERO else mean
     if abs(choice) > ZERO:
         return choice / abs(choice), True
     return _axis(zr, zi, n, j)
@@ -70,7 +70,7 @@ def _foremost(zr, zi, n, by, weight):
 
 @part
 def normalise(zr, zi, n, kept, root, weight, mr, mi, rr, ri, anchored):
-    """Turn every vector so that its value at the root (node `root`, or the foremost source where it is < 0) is > 0."""
+    """Rotate every vector so that its value at the root (node `root`, or the foremost source if that is < 0) is > 0."""
     width = mr.size
     mr[:], mi[:], rr[:], ri[:] = 0.0, 0.0, 0.0, 0.0
     total = 0.0 + 0.0j

@@ -8,7 +8,7 @@ from magnetite.kernels.cpu.random import mix
 
 @part
 def find(parent, node):
-    """The root of a node's tree; the path to it is halved on the way."""
+    """The root of a node's tree; halves the path to it."""
     while parent[node] != node:
         parent[node] = parent[parent[node]]
         node = parent[node]
@@ -16,8 +16,8 @@ def find(parent, node):
 
 
 @part
-def draw_edges(pair_key, rank, size, threshold, acyclic, edges):
-    """Edges `u → v` whose random number lies below the threshold, by source and target; their number."""
+def generate_edges(pair_key, rank, size, threshold, acyclic, edges):
+    """Edges `u → v` whose random number is below the threshold, by source and target; returns their number."""
     count = 0
     for source in range(size):
         for target in range(size):
@@ -31,7 +31,7 @@ def draw_edges(pair_key, rank, size, threshold, acyclic, edges):
 
 @part
 def largest_component(edges, size, numbers):
-    """Number the nodes of the largest weak component from 0 (the first of equals), −1 elsewhere; its size."""
+    """Number the nodes of the largest weak component (of equals, the first) from 0, others −1; returns its size."""
     parent = np.arange(size)
     for edge in range(edges.shape[1]):
         one, two = find(parent, edges[0, edge]), find(parent, edges[1, edge])
@@ -51,7 +51,7 @@ def largest_component(edges, size, numbers):
 
 @kernel(seconds=4)
 def sample(keys, sizes, thresholds, acyclic):
-    """The graphs of the keys: nodes and edges of each, and the edges end to end."""
+    """The graphs of these keys: their numbers of nodes and edges, and the edges of all graphs."""
     most = sizes.max() if sizes.size else 0
     numbers = np.empty(most, np.int64)
     rank = np.empty(most, np.uint64)
@@ -67,10 +67,10 @@ def sample(keys, sizes, thresholds, acyclic):
             edges = larger
         for node in range(size):
             rank[node] = mix(mix(keys[graph], 3), node) >> np.uint64(1)
-        drawn = draw_edges(mix(keys[graph], 2), rank, size, thresholds[graph], acyclic, edges[:, total:])
-        node_counts[graph] = largest_component(edges[:, total : total + drawn], size, numbers)
+        generated = generate_edges(mix(keys[graph], 2), rank, size, thresholds[graph], acyclic, edges[:, total:])
+        node_counts[graph] = largest_component(edges[:, total : total + generated], size, numbers)
         kept = total
-        for edge in range(total, total + drawn):
+        for edge in range(total, total + generated):
             if numbers[edges[0, edge]] >= 0:
                 edges[0, kept], edges[1, kept] = numbers[edges[0, edge]], numbers[edges[1, edge]]
                 kept += 1

@@ -1,6 +1,6 @@
-"""Sorting networks in bit-slices: one word holds 64 inputs of one wire, a comparator is one AND and one OR.
+"""Bit-sliced sorting networks: one word holds 64 inputs of one wire, a comparator is one AND and one OR.
 
-By the 0-1 principle a network of length p sorts everything if it sorts all 2^p inputs of zeros and ones. Input x has
+By the 0-1 principle, a network of length p sorts all inputs if it sorts all 2^p inputs of zeros and ones. Input x has
 the bit `x >> w & 1` on wire w, so the first six wires are constant patterns, and wire w ≥ 6 is all ones in every word
 whose number has bit w − 6.
 """
@@ -22,7 +22,7 @@ PATTERNS = np.array(
     dtype=np.uint64,
 )
 BLOCK = 64
-"""Words a wire that the checker holds at once: all wires of a block stay in the first-level cache."""
+"""Words per wire that are checked at once: all wires of a block fit into the L1 cache."""
 
 
 @part
@@ -48,7 +48,7 @@ def compare(low, high, words):
 
 @kernel(seconds=5)
 def tables(lengths):
-    """For each length all inputs, and what they are when sorted (by neighbour exchange, which needs no cleverness)."""
+    """All inputs of each length, and their sorted values (by odd-even transposition sort)."""
     longest = lengths.max()
     both = np.zeros((lengths.size, 2, longest, 1 << max(longest - 6, 0)), np.uint64)
     for choice in range(lengths.size):
@@ -65,7 +65,7 @@ def tables(lengths):
 
 @part
 def first_difference(row, goal, start, words):
-    """A word in which the two differ, looked for from `start` round; −1 if there is none."""
+    """A word in which the two differ, searched cyclically from `start`; −1 if there is none."""
     for word in range(start, words):
         if row[word] != goal[word]:
             return word
@@ -76,12 +76,12 @@ def first_difference(row, goal, start, words):
 
 
 @part
-def draw_network(key, draws, length, words, state, goals, open_wires, witness, most, wires):
-    """Draw comparators until every input is sorted; their number, or −1 when more than `most` would be needed.
+def generate_network(key, draws, length, words, state, goals, open_wires, witness, most, wires):
+    """Generate random comparators until every input is sorted; their number, or −1 if more than `most` are needed.
 
-    `open_wires` are those out of place for some input. Only the two wires of a comparator can change state, and a wire
-    that is right for all inputs is never drawn again. `witness[w]` is a word in which wire w was last seen wrong: as a
-    rule it still is, and the wire need not be searched.
+    `open_wires` are the wires with a wrong value for some input. A comparator changes only its two wires, and a wire
+    that is right for all inputs is not chosen again. `witness[w]` is a word in which wire w was last wrong: usually it
+    still is, and the wire need not be searched.
     """
     remaining = length
     for wire in range(length):
@@ -105,7 +105,7 @@ def draw_network(key, draws, length, words, state, goals, open_wires, witness, m
         wires[count, 0], wires[count, 1] = low, high
         count += 1
         compare(state[low], state[high], words)
-        for place in (one, two):  # the later place first, since closing a wire moves the last one into its place
+        for place in (one, two):  # the later one first, since closing a wire moves the last one into its place
             wire = open_wires[place]
             witness[wire] = first_difference(state[wire], goals[wire], witness[wire], words)
             if witness[wire] < 0:
@@ -116,7 +116,7 @@ def draw_network(key, draws, length, words, state, goals, open_wires, witness, m
 
 @kernel(seconds=5)
 def generate(key, first, count, choices, inputs_outputs, most):
-    """Networks `first …` of the stream `key`, their lengths drawn from `choices`; one beyond `most` is drawn anew."""
+    """Networks `first …` of the stream `key`, of random lengths from `choices`; too long ones are generated again."""
     wires = np.empty((count * most, 2), np.int16)
     counts = np.empty(count, np.int64)
     lengths = np.empty(count, np.int64)
@@ -134,7 +134,7 @@ def generate(key, first, count, choices, inputs_outputs, most):
         while size < 0:
             state[:length, :words] = inputs[:length, :words]
             draws = np.uint64(attempt) << np.uint64(32)
-            size = draw_network(own, draws, length, words, state, outputs, open_wires, witness, most, wires[total:])
+            size = generate_network(own, draws, length, words, state, outputs, open_wires, witness, most, wires[total:])
             attempt += 1
         lengths[network], counts[network] = length, size
         total += size
@@ -143,7 +143,7 @@ def generate(key, first, count, choices, inputs_outputs, most):
 
 @part
 def _sorts(wires, length, state):
-    """Whether the comparators sort all 2^length inputs; stops at the first block of inputs that they do not."""
+    """Whether the comparators sort all 2^length inputs; stops at the first block with a counterexample."""
     words = 1 << max(length - 6, 0)
     for first in range(0, words, BLOCK):
         block = min(BLOCK, words - first)
@@ -171,7 +171,7 @@ def check(wires, pointer, lengths, correct):
 
 @kernel(seconds=5)
 def count_edges(wires, pointer, lengths, counts):
-    """Edges of each network's graph: two a comparator, less one for the first touch of each wire."""
+    """Number of edges of each network's graph: two per comparator, less one for the first comparator on each wire."""
     for network in range(lengths.size):
         touched = np.zeros(lengths[network], np.bool_)
         fresh = 0

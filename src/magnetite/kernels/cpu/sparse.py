@@ -1,16 +1,16 @@
-"""Sparse Hermitian matrices: assembly from pairs, and products with blocks of vectors."""
+"""Sparse Hermitian matrices: assembly from node pairs, and products with blocks of vectors."""
 
 import numpy as np
 
 from magnetite.kernels.cpu.compile import kernel, prefetch_row
 
 AHEAD = 32
-"""Entries of the matrix between fetching a row of the block and using it: longer than memory takes to answer."""
+"""Number of matrix entries between prefetching a row of the block and using it, enough to hide memory latency."""
 
 
 @kernel(seconds=4)
 def row_starts(low, high, n, start):
-    """Pointers of the rows of a matrix with every pair in both rows and the whole diagonal stored."""
+    """Row pointers of a matrix that stores every pair in both rows, and the whole diagonal."""
     start[:] = 0
     for v in range(n):
         start[v + 1] = 1
@@ -24,7 +24,7 @@ def row_starts(low, high, n, start):
 
 @kernel(seconds=4)
 def fill_rows(low, high, entries, diagonal, scale, start, place, columns, data):
-    """`L[u, v] = −scale_u H[u, v] scale_v` beside the diagonal; columns ascend because the pairs do."""
+    """`L[u, v] = −scale_u H[u, v] scale_v` off the diagonal; columns are sorted because the pairs are."""
     n = diagonal.size
     for v in range(n):
         place[v] = start[v]
@@ -55,16 +55,16 @@ def fill_rows(low, high, entries, diagonal, scale, start, place, columns, data):
 def combine_complex(start, columns, data, x, z, shift, scale, carry, first, last):
     """`z_i ← scale · ((L x)_i − shift · x_i) − carry · z_i` for the rows `first … last` of blocks of 4 complex vectors.
 
-    A row of a block is 4 real parts and 4 imaginary ones, one line of the cache, fetched ahead of its use. One pass
-    makes a product and a step of a three-term recurrence. The sums have names because an array would live in memory.
+    A row of a block is 4 real parts and 4 imaginary ones, one cache line, prefetched before its use. One pass computes
+    a product and a step of a three-term recurrence. The sums are scalars because an array would be kept in memory.
     """
     end = start[last]
     for i in range(first, last):
         a0, a1, a2, a3, b0, b1, b2, b3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        for slot in range(start[i], start[i + 1]):
-            if slot + AHEAD < end:
-                prefetch_row(x, columns[slot + AHEAD])
-            a, b, v = data[slot].real, data[slot].imag, columns[slot]
+        for place in range(start[i], start[i + 1]):
+            if place + AHEAD < end:
+                prefetch_row(x, columns[place + AHEAD])
+            a, b, v = data[place].real, data[place].imag, columns[place]
             a0 += a * x[v, 0] - b * x[v, 4]
             a1 += a * x[v, 1] - b * x[v, 5]
             a2 += a * x[v, 2] - b * x[v, 6]
@@ -84,10 +84,10 @@ def combine_real(start, columns, data, x, z, shift, scale, carry, first, last):
     end = start[last]
     for i in range(first, last):
         a0, a1, a2, a3, a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        for slot in range(start[i], start[i + 1]):
-            if slot + AHEAD < end:
-                prefetch_row(x, columns[slot + AHEAD])
-            a, v = data[slot], columns[slot]
+        for place in range(start[i], start[i + 1]):
+            if place + AHEAD < end:
+                prefetch_row(x, columns[place + AHEAD])
+            a, v = data[place], columns[place]
             a0 += a * x[v, 0]
             a1 += a * x[v, 1]
             a2 += a * x[v, 2]

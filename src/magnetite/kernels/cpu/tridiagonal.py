@@ -1,6 +1,6 @@
-"""The lowest eigenpairs of a real symmetric tridiagonal matrix: bisection, then inverse iteration, all in lockstep.
+"""The lowest eigenpairs of a real symmetric tridiagonal matrix: bisection, then inverse iteration, for all at once.
 
-One lane an eigenvalue: the loops over lanes are the inner ones, so that 8 recurrences run in one register.
+One lane per eigenvalue: the loops over lanes are the inner ones, so that 8 recurrences run in one register.
 """
 
 from math import sqrt
@@ -11,7 +11,7 @@ from magnetite.kernels.cpu.compile import part
 
 EPSILON = 2.0**-52
 ROUNDS = 4
-"""Most solves of inverse iteration: two are enough for separate eigenvalues, clusters take all of them."""
+"""Largest number of solves of inverse iteration: two are enough for separate eigenvalues, clusters need all."""
 
 
 @part
@@ -64,7 +64,7 @@ def bisect(d, e, n, values, low, high, e2, q, count):
 
 @part
 def _factorise(d, e, n, floor, values, u0, u1, u2, multiplier, swapped, a, b):
-    """`P (T − λ_j I) = L U` with row exchanges, in every lane; `u0` holds the reciprocals of the pivots."""
+    """`P (T − λ_j I) = L U` with row exchanges, in every lane; `u0` are the reciprocals of the pivots."""
     width = values.size
     for j in range(width):
         a[j] = d[0] - values[j]
@@ -132,7 +132,7 @@ def _substitute(n, u0, u1, u2, z, a, b):
 
 @part
 def _orthonormalise(n, kept, z, s):
-    """Modified Gram–Schmidt over the columns, from the left; True where one lost most of its length."""
+    """Modified Gram–Schmidt over the columns, from the left; True if one lost most of its length."""
     width = s.size
     s[:] = 0.0
     for i in range(n):
@@ -174,7 +174,7 @@ def inverse_iterate(d, e, n, kept, values, z, factors, lanes):
     floor = EPSILON * max(size, EPSILON)
     u0, u1, u2, multiplier, swapped = factors[0], factors[1], factors[2], factors[3], factors[4]
     a, b, shift = lanes[0], lanes[1], lanes[2]
-    # A little below the eigenvalue, all directions of a cluster grow alike; at it, one would outgrow the others.
+    # A little below the eigenvalue, all directions of a cluster grow alike; at the eigenvalue, one would dominate.
     for j in range(values.size):
         shift[j] = values[j] - 16 * EPSILON * size
     _factorise(d, e, n, floor, shift, u0, u1, u2, multiplier, swapped, a, b)
@@ -189,8 +189,8 @@ def inverse_iterate(d, e, n, kept, values, z, factors, lanes):
         if round > 0:
             _eliminate(n, multiplier, swapped, z, a)
         _substitute(n, u0, u1, u2, z, a, b)
-        # Vectors of one cluster come out nearly parallel: what is left of the later ones needs a second pass, and then
-        # a third where the second found noise.
+        # Vectors of one cluster are nearly parallel: the remainders of the later ones need a second pass, and a third
+        # if the second left only rounding errors.
         clustered = _orthonormalise(n, kept, z, a)
         passes = 1
         while clustered and passes < 4:

@@ -1,4 +1,4 @@
-"""Walks from single nodes on sparse graphs: powers of a transition matrix, and personalised PageRank by pushing."""
+"""Walks from single nodes of sparse graphs: powers of a transition matrix, and PageRank by forward push."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from magnetite.kernels.cpu.compile import kernel, part
 
 @kernel(seconds=6)
 def transition_rows(source, target, weight, n, start, columns, probability):
-    """Row-stochastic `T` in compressed rows, from edges in any order; repeated edges keep entries of their own."""
+    """Row-stochastic `T` in compressed rows, from edges in any order; repeated edges have separate entries."""
     start[:] = 0
     total = np.zeros(n)
     for edge in range(source.size):
@@ -25,26 +25,26 @@ def transition_rows(source, target, weight, n, start, columns, probability):
 
 @part
 def _step(start, columns, probability, nodes, amounts, count, mass, touched):
-    """One step of a walk: `mass` at the nodes reached, which are listed in `touched`; how many there are."""
+    """One step of a walk: `mass` at the nodes reached, which are listed in `touched`; returns their number."""
     reached = 0
     for place in range(count):
         u, share = nodes[place], amounts[place]
         stays = start[u] == start[u + 1]
-        for slot in range(start[u], start[u + 1] + stays):
-            v = u if stays else columns[slot]
+        for entry in range(start[u], start[u + 1] + stays):
+            v = u if stays else columns[entry]
             if mass[v] == 0.0:
                 touched[reached] = v
                 reached += 1
-            mass[v] += share if stays else share * probability[slot]
+            mass[v] += share if stays else share * probability[entry]
     return reached
 
 
 @part
 def _push(start, columns, probability, node, restart, tolerance, estimate, residue, queue, waiting, touched):
-    """Forward push: `estimate ≤ Π[node, ·]`, short of it by no more than the residue left in all; nodes touched.
+    """Forward push: `estimate ≤ Π[node, ·]`, lower by at most the total residue; returns the number of nodes touched.
 
-    `Π[node, ·] = estimate + Σ_u residue_u Π[u, ·]` holds at any time. Residue moves along the edges until no node holds
-    more than `tolerance`. A node without edges keeps what arrives.
+    `Π[node, ·] = estimate + Σ_u residue_u Π[u, ·]` always holds. Residue moves along the edges until no node has more
+    than `tolerance`. A node without out-edges keeps all that arrives.
     """
     residue[node] = 1.0
     touched[0], reached = node, 1
@@ -59,12 +59,12 @@ def _push(start, columns, probability, node, restart, tolerance, estimate, resid
             estimate[u] += amount
             continue
         estimate[u] += restart * amount
-        for slot in range(start[u], start[u + 1]):
-            v = columns[slot]
+        for entry in range(start[u], start[u + 1]):
+            v = columns[entry]
             if estimate[v] == 0.0 and residue[v] == 0.0:
                 touched[reached] = v
                 reached += 1
-            residue[v] += (1.0 - restart) * amount * probability[slot]
+            residue[v] += (1.0 - restart) * amount * probability[entry]
             if residue[v] > tolerance and not waiting[v]:
                 waiting[v] = True
                 queue[tail % queue.size] = v
@@ -73,16 +73,16 @@ def _push(start, columns, probability, node, restart, tolerance, estimate, resid
 
 
 @part
-def _record(nodes, amounts, count, column, slot, table, listed, held):
-    """Write probabilities into a column of the table, with a new row for every node not yet in it; rows now held."""
+def _record(nodes, amounts, count, column, row_of, table, listed, held):
+    """Write probabilities into a column of the table, with a row for every new node; returns the number of rows."""
     for place in range(count):
         v = nodes[place]
-        if slot[v] < 0:
-            slot[v] = held
+        if row_of[v] < 0:
+            row_of[v] = held
             listed[held] = v
             table[held, :] = 0.0
             held += 1
-        table[slot[v], column] = amounts[place]
+        table[row_of[v], column] = amounts[place]
     return held
 
 
@@ -90,16 +90,16 @@ def _record(nodes, amounts, count, column, slot, table, listed, held):
 def encode_nodes(
     start, columns, probability, first, last, steps, restart, tolerance, before, after, landing, values, lost
 ):  # fmt: skip
-    """The largest features of the start nodes `first … last`, over one or two directions.
+    """The features of the likeliest landing nodes of the start nodes `first … last`, in one or two directions.
 
-    `start[d]`, `columns[d]`, `probability[d]` are the transition matrices of the directions; feature `before[d, s]` is
-    power `s + 1` of direction `d`, feature `after[d]` its PageRank (none where `restart` is negative). Entries below
-    `tolerance` are dropped between steps. `lost[u, f]` is the probability not accounted for.
+    `start[d]`, `columns[d]`, `probability[d]` is the transition matrix of direction `d`; feature `before[d, s]` is its
+    power `s + 1`, feature `after[d]` its PageRank (none if `restart` is negative). Entries below `tolerance` are
+    dropped between steps. `lost[u, f]` is the probability that was dropped.
     """
     n, width = start.shape[1] - 1, values.shape[2]
     mass, estimate, residue = np.zeros(n), np.zeros(n), np.zeros(n)
     touched, queue, waiting = np.empty(n, np.int64), np.empty(n + 1, np.int64), np.zeros(n, np.bool_)
-    slot, listed, table = np.full(n, -1), np.empty(n, np.int64), np.empty((n, width), np.float32)
+    row_of, listed, table = np.full(n, -1), np.empty(n, np.int64), np.empty((n, width), np.float32)
     nodes, amounts = np.empty(n, np.int64), np.empty(n)
     for u in range(first, last):
         held = 0
@@ -115,22 +115,13 @@ def encode_nodes(
                         total += mass[v]
                         count += 1
                     mass[v] = 0.0
-                held = _record(nodes, amounts, count, before[d, power], slot, table, listed, held)
+                held = _record(nodes, amounts, count, before[d, power], row_of, table, listed, held)
                 lost[u - first, before[d, power]] = 1.0 - total
             if restart > 0:
                 reached = _push(
-                    start[d],
-                    columns[d],
-                    probability[d],
-                    u,
-                    restart,
-                    tolerance,
-                    estimate,
-                    residue,
-                    queue,
-                    waiting,
-                    touched,
-                )
+                    start[d], columns[d], probability[d], u, restart, tolerance,
+                    estimate, residue, queue, waiting, touched,
+                )  # fmt: skip
                 count, total = 0, 0.0
                 for place in range(reached):
                     v = touched[place]
@@ -139,14 +130,14 @@ def encode_nodes(
                         total += estimate[v]
                         count += 1
                     estimate[v], residue[v] = 0.0, 0.0
-                held = _record(nodes, amounts, count, after[d], slot, table, listed, held)
+                held = _record(nodes, amounts, count, after[d], row_of, table, listed, held)
                 lost[u - first, after[d]] = 1.0 - total
-        _choose(u, held, listed, table, slot, landing[u - first], values[u - first])
+        _choose(u, held, listed, table, row_of, landing[u - first], values[u - first])
 
 
 @part
-def _choose(u, held, listed, table, slot, landing, values):
-    """The rows of the largest sums, the start node before all, and lower node ids before higher ones of equal sum."""
+def _choose(u, held, listed, table, row_of, landing, values):
+    """The rows with the largest sums: the start node first, and of equal sums the lower node first."""
     order = np.argsort(listed[:held])
     score = np.empty(held)
     for place in range(held):
@@ -162,4 +153,4 @@ def _choose(u, held, listed, table, slot, landing, values):
         landing[place] = listed[best[place]]
         values[place] = table[best[place]]
     for place in range(held):
-        slot[listed[place]] = -1
+        row_of[listed[place]] = -1

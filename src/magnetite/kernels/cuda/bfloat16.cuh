@@ -1,7 +1,7 @@
-// Two numbers of bfloat16 in a word.
+// Two bfloat16 numbers in one word.
 
 #ifdef __CUDACC__
-// Two numbers, rounded, in one word; the first in its lower half.
+// Two rounded numbers in one word, the first in its lower half.
 __device__ inline unsigned pack(float low, float high) {
     unsigned word;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));

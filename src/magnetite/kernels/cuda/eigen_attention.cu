@@ -1,8 +1,9 @@
-// Attention over the eigenvectors of each node, x + W_o softmax(q kᵀ/√c) v, forwards and backwards.
+// Attention over the eigenvectors of each node, x + W_o softmax(q kᵀ/√c) v, forward and backward.
 //
-// One warp a node, one lane a token: queries and scores stay in the lane's registers, keys and values go through shared
-// memory, weights lie there once for the whole block. Backwards, all is computed again from the tokens; slopes of the
-// weights are gathered in registers over all nodes of a warp and written once, so the sum does not depend on timing.
+// One warp per node, one lane per token: queries and scores stay in the lane's registers, keys and values are exchanged
+// through shared memory, which also holds the weights once per block. The backward pass recomputes everything from the
+// tokens; gradients of the weights are summed in registers over all nodes of a warp and written once, so the result does
+// not depend on timing.
 //
 // Compiled at run time with TOKENS (at most 32), WIDTH (of a token), HEADS and CHANNELS (of a head); HEADS · CHANNELS is a
 // multiple of 4.
@@ -10,15 +11,15 @@
 constexpr int T = TOKENS, W = WIDTH, H = HEADS, C = CHANNELS, WARPS = 2;
 constexpr int D = H * C;           // channels of all heads
 constexpr int INNER = 3 * D;       // queries, keys, values
-constexpr int ROW = 2 * D + 4;     // of a pair of vectors in shared memory; 4 more, against bank conflicts
-constexpr int SQUARE = T | 1;      // of the scores there, odd for the same reason
-constexpr int IN_ROWS = (W + 4) / 4, IN_COLUMNS = (INNER + 7) / 8;   // of the slopes that a lane gathers: 4 × 8 lanes
+constexpr int ROW = 2 * D + 4;     // length of a key and a value in shared memory; 4 more to avoid bank conflicts
+constexpr int SQUARE = T | 1;      // length of a row of scores there, odd for the same reason
+constexpr int IN_ROWS = (W + 4) / 4, IN_COLUMNS = (INNER + 7) / 8;   // of the gradients that a lane sums: 4 × 8 lanes
 constexpr int OUT_ROWS = (W + 7) / 8, OUT_COLUMNS = D / 4;           // 8 × 4 lanes
 constexpr int IN_STEP = 8 * IN_COLUMNS + 4, X_STEP = 4 * IN_ROWS, OUT_STEP = 8 * OUT_ROWS, MIXED_STEP = D + 4;
 
 constexpr int FIRST_USE = 2 * T * ROW + 2 * T * SQUARE;
 constexpr int SECOND_USE = T * (IN_STEP + X_STEP + OUT_STEP + MIXED_STEP);
-constexpr int SCRATCH = ((FIRST_USE > SECOND_USE ? FIRST_USE : SECOND_USE) + 3) / 4 * 4;  // each warp's part aligned
+constexpr int SCRATCH = ((FIRST_USE > SECOND_USE ? FIRST_USE : SECOND_USE) + 3) / 4 * 4;  // keeps each warp's section aligned
 
 struct Weights {
     float inner[(W + 1) * INNER];  // [w][output]; row W is the bias
@@ -32,7 +33,7 @@ __device__ inline void load_weights(Weights &weights, const float *inner, const 
     __syncthreads();
 }
 
-// y += a · row, of D numbers that are aligned to 16 bytes.
+// y += a · row, of D numbers aligned to 16 bytes.
 __device__ inline void add_row(float (&y)[D], float a, const float *row) {
 #pragma unroll
     for (int d = 0; d < D; d += 4) {
@@ -44,7 +45,7 @@ __device__ inline void add_row(float (&y)[D], float a, const float *row) {
     }
 }
 
-// a + Σ y · row, of D numbers that are aligned to 16 bytes.
+// a + Σ y · row, of D numbers aligned to 16 bytes.
 __device__ inline float dot_row(float a, const float (&y)[D], const float *row) {
 #pragma unroll
     for (int d = 0; d < D; d += 4) {
@@ -95,7 +96,7 @@ __device__ inline void project_all(float (&query)[D], float *keys, float *values
     for (int d = 0; d < D; d++) query[d] *= scale;
 }
 
-// The softmax of one head's scores of the lane's token; zeros where no key is open.
+// The softmax of one head's scores of the lane's token; zero for masked keys.
 __device__ inline void attend(float (&weight)[T], const float (&query)[D], const float *keys, unsigned open, int head) {
     float most = -1e30f, total = 0.0f;
 #pragma unroll
@@ -154,8 +155,8 @@ extern "C" __global__ void eigen_attention_forward(const float *x, const bool *m
     }
 }
 
-// What a lane gathers of the slopes of the weights, over all nodes of its warp.
-struct Slopes {
+// The lane's share of the gradients of the weights, summed over all nodes of its warp.
+struct Gradients {
     float inner[IN_ROWS][IN_COLUMNS] = {};
     float out[OUT_ROWS][OUT_COLUMNS] = {};
 
@@ -183,40 +184,40 @@ struct Slopes {
         }
     }
 
-    __device__ void write(float *inner_slopes, float *out_slopes, int lane) const {
+    __device__ void write(float *of_inner, float *of_out, int lane) const {
 #pragma unroll
         for (int i = 0; i < IN_ROWS; i++)
 #pragma unroll
             for (int j = 0; j < IN_COLUMNS; j++) {
                 int w = lane / 8 * IN_ROWS + i, output = lane % 8 * IN_COLUMNS + j;
-                if (w <= W && output < INNER) inner_slopes[output * (W + 1) + w] = inner[i][j];
+                if (w <= W && output < INNER) of_inner[output * (W + 1) + w] = inner[i][j];
             }
 #pragma unroll
         for (int i = 0; i < OUT_ROWS; i++)
 #pragma unroll
             for (int j = 0; j < OUT_COLUMNS; j++) {
                 int w = lane / 4 * OUT_ROWS + i, d = lane % 4 * OUT_COLUMNS + j;
-                if (w < W) out_slopes[w * D + d] = out[i][j];
+                if (w < W) of_out[w * D + d] = out[i][j];
             }
     }
 };
 
 extern "C" __global__ void eigen_attention_backward(const float *x, const bool *mask, const float *inner,
                                                     const float *bias, const float *out, const float *upper,
-                                                    float *lower, float *inner_slopes, float *out_slopes, int nodes) {
+                                                    float *lower, float *of_inner, float *of_out, int nodes) {
     alignas(16) __shared__ Weights weights;
     alignas(16) __shared__ float scratch[WARPS][SCRATCH];
     load_weights(weights, inner, bias, out);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const bool real = lane < T;
     const float scale = 1.0f / sqrtf(C);
-    // First use: keys, values, queries, slopes of what was mixed, scores, slopes of scores.
+    // First use: keys, values, queries, gradients of the mixed values, scores, gradients of the scores.
     float *keys = scratch[warp], *values = keys + D, *queries = keys + T * ROW, *given_rows = queries + D;
-    float *all_weights = queries + T * ROW, *all_slopes = all_weights + T * SQUARE;
-    // Second use: slopes of queries, keys and values; tokens; slopes of the result; what was mixed.
+    float *all_weights = queries + T * ROW, *all_gradients = all_weights + T * SQUARE;
+    // Second use: gradients of queries, keys and values; tokens; gradients of the result; mixed values.
     float *given_inner = scratch[warp], *tokens = given_inner + T * IN_STEP;
     float *uppers = tokens + T * X_STEP, *all_mixed = uppers + T * OUT_STEP;
-    Slopes slopes;
+    Gradients gradients;
     for (int node = blockIdx.x * WARPS + warp; node < nodes; node += gridDim.x * WARPS) {
         const unsigned open = open_keys(mask, node, lane);
         const long long place = ((long long)node * T + lane) * W;
@@ -233,34 +234,34 @@ extern "C" __global__ void eigen_attention_backward(const float *x, const bool *
         __syncwarp();
 #pragma unroll
         for (int head = 0; head < H; head++) {
-            float weight[T], slope[T], part[C], total = 0.0f;
+            float weight[T], gradient[T], part[C], total = 0.0f;
             attend(weight, query, keys, open, head);
 #pragma unroll
             for (int j = 0; j < T; j++) {
                 load_head(part, values + j * ROW + head * C);
-                slope[j] = 0.0f;
+                gradient[j] = 0.0f;
 #pragma unroll
                 for (int c = 0; c < C; c++) {
                     mixed[head * C + c] += weight[j] * part[c];
-                    slope[j] += given[head * C + c] * part[c];
+                    gradient[j] += given[head * C + c] * part[c];
                 }
-                total += weight[j] * slope[j];
+                total += weight[j] * gradient[j];
             }
 #pragma unroll
             for (int j = 0; j < T; j++) {
-                slope[j] = weight[j] * (slope[j] - total);
+                gradient[j] = weight[j] * (gradient[j] - total);
                 load_head(part, keys + j * ROW + head * C);
 #pragma unroll
-                for (int c = 0; c < C; c++) given_query[head * C + c] += slope[j] * part[c];
+                for (int c = 0; c < C; c++) given_query[head * C + c] += gradient[j] * part[c];
                 if (real) {
                     all_weights[lane * SQUARE + j] = weight[j];
-                    all_slopes[lane * SQUARE + j] = slope[j];
+                    all_gradients[lane * SQUARE + j] = gradient[j];
                 }
             }
             __syncwarp();
             if (real)
                 for (int i = 0; i < T; i++) {  // the lane's token as a key
-                    const float score = all_weights[i * SQUARE + lane], rise = all_slopes[i * SQUARE + lane];
+                    const float score = all_weights[i * SQUARE + lane], rise = all_gradients[i * SQUARE + lane];
                     load_head(part, given_rows + i * ROW + head * C);
 #pragma unroll
                     for (int c = 0; c < C; c++) given_value[head * C + c] += score * part[c];
@@ -296,9 +297,9 @@ extern "C" __global__ void eigen_attention_backward(const float *x, const bool *
             for (int w = W; w < OUT_STEP; w++) uppers[lane * OUT_STEP + w] = 0.0f;
         }
         __syncwarp();
-        slopes.gather(given_inner, tokens, uppers, all_mixed, lane);
+        gradients.gather(given_inner, tokens, uppers, all_mixed, lane);
         __syncwarp();
     }
     const int gatherer = blockIdx.x * WARPS + warp;
-    slopes.write(inner_slopes + (long long)gatherer * INNER * (W + 1), out_slopes + (long long)gatherer * W * D, lane);
+    gradients.write(of_inner + (long long)gatherer * INNER * (W + 1), of_out + (long long)gatherer * W * D, lane);
 }

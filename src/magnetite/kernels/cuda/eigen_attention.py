@@ -6,11 +6,11 @@ from torch import Tensor
 from magnetite.kernels.cuda.launch import CAN_COMPILE, Kernel
 
 MOST_TOKENS, MOST_WIDTH, MOST_CHANNELS = 32, 17, 16
-"""What the lanes of a warp and the shared memory of a block can hold."""
+"""Limits of the lanes of a warp and the shared memory of a block."""
 
 FORWARD = Kernel("eigen_attention.cu", "eigen_attention_forward", warps=2, blocks=16)
 BACKWARD = Kernel("eigen_attention.cu", "eigen_attention_backward", warps=2, blocks=4)
-"""Backwards as many blocks as the registers hold at once, since each writes gradients of its own."""
+"""In the backward pass as many blocks as fit into the registers at once, since each writes its own gradients."""
 
 
 def suits(tokens: Tensor, channels: int) -> bool:

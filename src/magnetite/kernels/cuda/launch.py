@@ -42,7 +42,7 @@ class Kernel:
     blocks: int = 1
 
     def grid(self, device: torch.device, count: int) -> int:
-        """Number of blocks for `count` nodes or pairs, at least one; where there are fewer warps, each takes several."""
+        """Number of blocks for `count` nodes or pairs, at least one; with fewer warps, each takes several."""
         processors = torch.cuda.get_device_properties(device).multi_processor_count
         return max(1, min(-(-count // self.warps), processors * self.blocks))
 

@@ -1,4 +1,4 @@
-// The k lowest eigenpairs of many Hermitian matrices, one thread block a matrix.
+// The k lowest eigenpairs of many Hermitian matrices, one thread block per matrix.
 //
 //   1. Householder reflections make the matrix tridiagonal, L = Q T Qᴴ (LAPACK's ?hetd2).
 //   2. Multisection with Sturm counts finds the k lowest eigenvalues of T, in double precision.
@@ -6,8 +6,9 @@
 //   4. The reflections are applied to these k vectors only.
 //
 // Compiled at run time with REAL (float or double), COMPLEX (0 or 1), THREADS, and TILES (32 rows each, as many as needed).
-// The matrix is overwritten where it lies: through the caches that was faster than a copy in shared memory, which leaves
-// room for one or two blocks only. Nothing here checks the result: the caller verifies every matrix and solves again what failed.
+// The matrix is overwritten in global memory: with the caches this is faster than a copy in shared memory, which leaves
+// room for one or two blocks only. The result is not checked here: the caller verifies every matrix and solves it again if
+// that fails.
 
 constexpr int WARPS = THREADS / 32;
 
@@ -44,7 +45,7 @@ __device__ inline number shuffle_sum(number a) {
 }
 #endif
 
-// A slot of `vectors` is at least as large as a double: the real vectors of T live in the same place as the result.
+// An entry of `vectors` is at least as large as a double: the real vectors of T share memory with the result.
 constexpr int SLOT = sizeof(number) / sizeof(double);
 
 struct Workspace {
@@ -73,7 +74,7 @@ __device__ Workspace carve(char *shared, number *matrix, int n, int k) {
     return s;
 }
 
-// Stage 1. Four barriers a column; what every warp needs of a reduction it computes for itself.
+// Stage 1. Four barriers per column; every warp computes the reductions that it needs itself.
 __device__ void tridiagonalise(Workspace s, int n) {
     const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
     for (int j = 0; j < n - 1; ++j) {
@@ -149,7 +150,7 @@ __device__ void tridiagonalise(Workspace s, int n) {
     __syncthreads();
 }
 
-// How many eigenvalues of T lie below x: sign changes of the leading minors, kept in range now and then.
+// Number of eigenvalues of T below x: sign changes of the leading minors, which are rescaled from time to time.
 __device__ int count_below(const double *diagonal, const double *off, int n, double x) {
     double before = 1, now = diagonal[0] - x;
     int count = 0;
@@ -169,13 +170,13 @@ __device__ int count_below(const double *diagonal, const double *off, int n, dou
     }
 }
 
-// Stage 2. A group of `lanes` threads cuts the interval of one eigenvalue into lanes + 1 parts at a time.
+// Stage 2. A group of `lanes` threads divides the interval of one eigenvalue into lanes + 1 intervals at a time.
 __device__ void multisection(Workspace s, int n, int k, int lanes, int rounds) {
     const int thread = threadIdx.x, lane = thread & 31;
     const int first = lane & ~(lanes - 1), place = lane - first;
     const unsigned group = (lanes == 32 ? ~0u : (1u << lanes) - 1) << first;
     for (int base = 0; base < k; base += THREADS / lanes) {
-        const int wanted = base + thread / lanes, number_of = wanted < k ? wanted : k - 1;
+        const int which = base + thread / lanes, number_of = which < k ? which : k - 1;
         double low = -1.0625, high = 1.0625;  // T was scaled so that Gershgorin's circles lie in [-1, 1]
         for (int round = 0; round < rounds; ++round) {
             const double part = (high - low) / (lanes + 1);
@@ -184,7 +185,7 @@ __device__ void multisection(Workspace s, int n, int k, int lanes, int rounds) {
             high = below == lanes ? high : low + part * (below + 1);
             low = below == 0 ? low : low + part * below;
         }
-        if (place == 0 && wanted < k) s.values[wanted] = 0.5 * (low + high);
+        if (place == 0 && which < k) s.values[which] = 0.5 * (low + high);
     }
     __syncthreads();
 }
@@ -193,9 +194,9 @@ constexpr double LARGE = 1e300, EQUAL = 1e-12, SPLIT = 1e-14, SHARED_VALUE = 1e-
 
 __device__ inline double guarded(double pivot) { return fabs(pivot) < 1e-18 ? copysign(1e-18, pivot) : pivot; }
 
-// Stage 3, one thread a vector: with D⁺ from above and D⁻ from below, start where γ = D⁺ + D⁻ − (d − λ) is smallest.
-// T falls apart where `off` vanishes (the graph has several components). An eigenvalue that several parts share appears
-// once for each: the first copy starts in the first of these parts, the second in the second.
+// Stage 3, one thread per vector: with D⁺ from above and D⁻ from below, start where γ = D⁺ + D⁻ − (d − λ) is smallest.
+// T is block diagonal where `off` vanishes (the graph has several components). An eigenvalue that several blocks share
+// appears once for each: the first copy starts in the first of these blocks, the second in the second.
 __device__ void twisted_vector(Workspace s, int n, int k, int j) {
     double *slot = (double *)s.vectors + j * SLOT;
     const int stride = k * SLOT;
@@ -240,7 +241,7 @@ __device__ void twisted_vector(Workspace s, int n, int k, int j) {
     for (int i = 0; i < n; ++i) slot[i * stride] *= scale;
 }
 
-// Vectors of close eigenvalues are made orthogonal, by the first warp.
+// The first warp orthogonalises the vectors of close eigenvalues.
 __device__ void separate(Workspace s, int n, int k) {
     const int lane = threadIdx.x;
     const int stride = k * SLOT;
@@ -264,7 +265,7 @@ __device__ void separate(Workspace s, int n, int k) {
     }
 }
 
-// Stage 4, one warp a vector: z ← (I − τ v vᴴ) z, last reflection first.
+// Stage 4, one warp per vector: z ← (I − τ v vᴴ) z, last reflection first.
 __device__ void reflect(Workspace s, int n, int k) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     for (int column = warp; column < k; column += WARPS)
@@ -285,7 +286,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, THREADS > 256 ? 1 : 768 / 
     extern __shared__ __align__(16) char shared[];
     const Workspace s = carve(shared, matrices + (size_t)blockIdx.x * n * n, n, k);
     const int thread = threadIdx.x;
-    // The matrix was written row by row; read by columns it is its transpose, the conjugate.
+    // The matrix is stored row by row; read by columns it is its transpose, which is its conjugate.
     for (int i = thread; i < n * n; i += THREADS) s.matrix[i] = conj(s.matrix[i]);
     __syncthreads();
     tridiagonalise(s, n);

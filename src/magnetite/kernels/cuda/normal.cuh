@@ -1,4 +1,4 @@
-// gelu and its slope, from the normal distribution.
+// gelu and its derivative, from the normal distribution.
 
 #ifdef __CUDACC__
 __device__ inline float reciprocal(float number) {
@@ -25,5 +25,5 @@ struct Normal {
         tail = t * sum * bell;
     }
     __device__ float gelu(float x) const { return fmaxf(x, 0.0f) - size * tail; }
-    __device__ float gelu_slope(float x) const { return (x < 0.0f ? tail : 1.0f - tail) + 0.39894228f * x * bell; }
+    __device__ float gelu_gradient(float x) const { return (x < 0.0f ? tail : 1.0f - tail) + 0.39894228f * x * bell; }
 };

@@ -1,13 +1,13 @@
-// The ends of PairHead, one warp a pair; what lies between them is a product of matrices.
+// The first and last layer of PairHead, one warp per pair; between them is a matrix product.
 //
 //   first[p] = gelu(norm(source[u] + target[v])) of a pair p = (u, v) of rows, in bfloat16
 //   last[p]  = Σ_c w[c] gelu(norm(rows[p]))[c]
 //   norm(x)  = (x − mean) / √(variance + 1e-5) · scale + shift
 //
-// A lane has HIDDEN / 32 neighbouring channels, so that a warp reads a row in one go. Backwards all is computed again from
-// what was given. Slopes of scale, shift and w are gathered in registers over all pairs of a warp and written once. Those
-// of source and target are added to memory: a warp's pairs are neighbours, and those of one u are added up before. Pairs
-// without slopes, which fill up a batch, are left out.
+// A lane has HIDDEN / 32 neighbouring channels, so that a warp reads a whole row at once. The backward pass recomputes
+// everything from the inputs. Gradients of scale, shift and w are summed in registers over all pairs of a warp and written
+// once. Gradients of source and target are added to memory atomically; a warp has consecutive pairs, and sums those of the
+// same u first. Pairs whose gradient is zero, such as the padding of a batch, are skipped.
 //
 // Compiled at run time with HIDDEN, which is 64, 128, 256 or 512.
 
@@ -36,7 +36,7 @@ __device__ inline Halves rounded(const float (&numbers)[R]) {
 
 __device__ inline float warp_sum(float value) { return lanes_sum<1, 32>(value); }
 
-// To memory that other warps add to as well, and none reads.
+// Add to memory that other warps add to as well, and that none reads.
 __device__ inline void add(float *place, const float (&numbers)[R]) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && HIDDEN >= 128
 #pragma unroll
@@ -49,7 +49,7 @@ __device__ inline void add(float *place, const float (&numbers)[R]) {
 #endif
 }
 
-// The lane's channels of a row: apart from the mean, in units of the deviation.
+// The lane's channels of a row, less the mean and divided by the standard deviation.
 struct Unit {
     float at[R], inverse;
 
@@ -65,18 +65,18 @@ struct Unit {
         for (int r = 0; r < R; r++) at[r] *= inverse;
     }
 
-    // From slopes of the units to those of x.
-    __device__ void back(float (&slopes)[R]) const {
+    // From gradients of the normalised channels to those of x.
+    __device__ void back(float (&gradients)[R]) const {
         float sum = 0.0f, along = 0.0f;
 #pragma unroll
-        for (int r = 0; r < R; r++) sum += slopes[r], along += slopes[r] * at[r];
+        for (int r = 0; r < R; r++) sum += gradients[r], along += gradients[r] * at[r];
         sum = warp_sum(sum) / HIDDEN, along = warp_sum(along) / HIDDEN;
 #pragma unroll
-        for (int r = 0; r < R; r++) slopes[r] = inverse * (slopes[r] - sum - at[r] * along);
+        for (int r = 0; r < R; r++) gradients[r] = inverse * (gradients[r] - sum - at[r] * along);
     }
 };
 
-// Scale and shift of the lane's channels, and the sums of their slopes.
+// Scale and shift of the lane's channels, and the sums of their gradients.
 struct Affine {
     Numbers scale, shift;
     float of_scale[R] = {}, of_shift[R] = {};
@@ -84,18 +84,18 @@ struct Affine {
     __device__ Affine(const Numbers *scales, const Numbers *shifts, int lane) : scale(scales[lane]), shift(shifts[lane]) {}
     __device__ float operator()(const Unit &unit, int r) const { return unit.at[r] * scale.at[r] + shift.at[r]; }
 
-    // From slopes of the result to those of x.
-    __device__ void back(const Unit &unit, float (&slopes)[R]) {
+    // From gradients of the result to those of x.
+    __device__ void back(const Unit &unit, float (&gradients)[R]) {
 #pragma unroll
         for (int r = 0; r < R; r++) {
-            of_scale[r] += slopes[r] * unit.at[r], of_shift[r] += slopes[r];
-            slopes[r] *= scale.at[r];
+            of_scale[r] += gradients[r] * unit.at[r], of_shift[r] += gradients[r];
+            gradients[r] *= scale.at[r];
         }
-        unit.back(slopes);
+        unit.back(gradients);
     }
 };
 
-// Where a lane stands, and which pairs its warp has.
+// The position of a lane, and the pairs of its warp.
 struct Lane {
     int lane = threadIdx.x % 32, warp = blockIdx.x * WARPS + threadIdx.x / 32, first, end;
 
@@ -103,7 +103,7 @@ struct Lane {
         const int each = (pairs + gridDim.x * WARPS - 1) / (gridDim.x * WARPS);
         first = min(warp * each, pairs), end = min(first + each, pairs);
     }
-    __device__ long long part(long long row) const { return row * 32 + lane; }  // of rows, counted in parts of a lane
+    __device__ long long part(long long row) const { return row * 32 + lane; }  // index of the lane's channels of a row
     __device__ void put(float *sums, int which, int count, const float (&numbers)[R]) const {
         float *place = sums + (((long long)warp * count + which) * 32 + lane) * R;
 #pragma unroll
@@ -111,7 +111,7 @@ struct Lane {
     }
 };
 
-// Call use(pair, item) for the pairs of a warp with what `read` finds of each, one pair ahead.
+// Call use(pair, item) for the pairs of a warp; `read` loads the item of the next pair in advance.
 template <class Read, class Use> __device__ inline void for_each_pair(const Lane &at, Read read, Use use) {
     if (at.first >= at.end) return;
     auto next = read(at.first);
@@ -160,7 +160,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     });
 }
 
-// sums[warp, 2, c]: slopes of scale and shift.
+// sums[warp, 2, c]: gradients of scale and shift.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     pair_first_backward(const Numbers *__restrict__ source, const Numbers *__restrict__ target,
                         const long long *__restrict__ us, const long long *__restrict__ vs, const Numbers *scales,
@@ -173,21 +173,21 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     const Lane at(pairs);
     Affine affine(scales, shifts, at.lane);
     float held[R] = {};
-    long long holder = -1;  // the u whose slopes are held
+    long long holder = -1;  // the u whose gradients are in registers
     const auto read = [&](int pair) { return Item{{us[pair], vs[pair]}, upper[at.part(pair)]}; };
     for_each_pair(at, read, [&](int, const Item &item) {
         bool any = false;
-        float slopes[R];
+        float gradients[R];
 #pragma unroll
-        for (int r = 0; r < R; r++) slopes[r] = item.above.at(r), any |= slopes[r] != 0.0f;
+        for (int r = 0; r < R; r++) gradients[r] = item.above.at(r), any |= gradients[r] != 0.0f;
         if (!__ballot_sync(~0u, any)) return;
         const Unit unit = of_ends(source, target, item.ends, at);
 #pragma unroll
         for (int r = 0; r < R; r++) {
             const float x = affine(unit, r);
-            slopes[r] *= Normal(x).gelu_slope(x);
+            gradients[r] *= Normal(x).gelu_gradient(x);
         }
-        affine.back(unit, slopes);
+        affine.back(unit, gradients);
         if (item.ends.u != holder) {
             if (holder >= 0) add(of_source + at.part(holder) * R, held);
             holder = item.ends.u;
@@ -195,8 +195,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
             for (int r = 0; r < R; r++) held[r] = 0.0f;
         }
 #pragma unroll
-        for (int r = 0; r < R; r++) held[r] += slopes[r];
-        add(of_target + at.part(item.ends.v) * R, slopes);
+        for (int r = 0; r < R; r++) held[r] += gradients[r];
+        add(of_target + at.part(item.ends.v) * R, gradients);
     });
     if (holder >= 0) add(of_source + at.part(holder) * R, held);
     at.put(sums, 0, 2, affine.of_scale);
@@ -222,7 +222,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     });
 }
 
-// sums[warp, 3, c]: slopes of scale, shift and weight.
+// sums[warp, 3, c]: gradients of scale, shift and weight.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     pair_last_backward(const Halves *__restrict__ rows, const Numbers *scales, const Numbers *shifts, const Numbers *weights,
                        const float *__restrict__ upper, Halves *of_rows, float *sums, int pairs) {
@@ -236,7 +236,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     float of_weight[R] = {};
     const auto read = [&](int pair) { return Item{rows[at.part(pair)], upper[pair]}; };
     for_each_pair(at, read, [&](int pair, const Item &item) {
-        float slopes[R] = {};
+        float gradients[R] = {};
         if (item.above != 0.0f) {
             const Unit unit = of_row(item.row);
 #pragma unroll
@@ -244,11 +244,11 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
                 const float x = affine(unit, r);
                 const Normal normal(x);
                 of_weight[r] += item.above * normal.gelu(x);
-                slopes[r] = item.above * weight.at[r] * normal.gelu_slope(x);
+                gradients[r] = item.above * weight.at[r] * normal.gelu_gradient(x);
             }
-            affine.back(unit, slopes);
+            affine.back(unit, gradients);
         }
-        of_rows[at.part(pair)] = rounded(slopes);
+        of_rows[at.part(pair)] = rounded(gradients);
     });
     at.put(sums, 0, 3, affine.of_scale);
     at.put(sums, 1, 3, affine.of_shift);

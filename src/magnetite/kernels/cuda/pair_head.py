@@ -1,4 +1,4 @@
-"""The ends of `PairHead` on CUDA with one warp a pair: `pair_head.cu`, compiled at run time, as operators of torch."""
+"""The first and last layer of `PairHead` on CUDA, one warp per pair: operators of torch."""
 
 import torch
 from torch import Tensor
@@ -6,19 +6,19 @@ from torch import Tensor
 from magnetite.kernels.cuda.launch import CAN_COMPILE, Kernel, knows_bfloat16
 
 WIDTHS = (64, 128, 256, 512)
-"""Channels that the lanes of a warp read in one go."""
+"""Numbers of channels that the lanes of a warp can read at once."""
 
 FIRST = Kernel("pair_head.cu", "pair_first_forward", warps=8, blocks=5)
 FIRST_BACKWARD = Kernel("pair_head.cu", "pair_first_backward", warps=8, blocks=2)
 LAST = Kernel("pair_head.cu", "pair_last_forward", warps=8, blocks=4)
 LAST_BACKWARD = Kernel("pair_head.cu", "pair_last_backward", warps=8, blocks=2)
-"""As many blocks as the registers hold at once, of 256 channels."""
+"""As many blocks as fit into the registers at once, with 256 channels."""
 
 
 def suits(norm: torch.nn.LayerNorm, activation: torch.nn.Module, device: torch.device) -> bool:
-    """Whether the kernels take such layers in half precision, and this GPU and this torch the kernels.
+    """Whether the kernels support these layers in half precision, and this GPU and torch support the kernels.
 
-    The order in which they add slopes depends on timing.
+    The order in which they sum gradients depends on timing, so deterministic algorithms exclude them.
     """
     if torch.are_deterministic_algorithms_enabled():
         return False
@@ -30,7 +30,7 @@ def suits(norm: torch.nn.LayerNorm, activation: torch.nn.Module, device: torch.d
 
 @torch.library.custom_op("magnetite::pair_first", mutates_args=())
 def first(source: Tensor, target: Tensor, u: Tensor, v: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-    """`gelu(norm(source[u] + target[v]))` in bfloat16, a row a pair."""
+    """`gelu(norm(source[u] + target[v]))` in bfloat16, one row per pair."""
     rows = torch.empty(u.shape[0], source.shape[-1], dtype=torch.bfloat16, device=source.device)
     _launch(FIRST, FIRST.grid(source.device, u.shape[0]), (source, target, u, v, scale, shift, rows), u.shape[0])
     return rows
@@ -40,12 +40,13 @@ def first(source: Tensor, target: Tensor, u: Tensor, v: Tensor, scale: Tensor, s
 def first_backward(
     source: Tensor, target: Tensor, u: Tensor, v: Tensor, scale: Tensor, shift: Tensor, upper: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The slopes of source, target, scale and shift."""
+    """The gradients of source, target, scale and shift."""
     grid = FIRST_BACKWARD.grid(source.device, u.shape[0])
-    of_source, of_target = source.new_zeros(source.shape), target.new_zeros(target.shape)  # contiguous, to be added to
+    # Contiguous zeros, since the kernel adds to them.
+    of_source, of_target = source.new_zeros(source.shape), target.new_zeros(target.shape)
     sums = source.new_empty(grid * FIRST_BACKWARD.warps, 2, source.shape[-1])
     _launch(FIRST_BACKWARD, grid, (source, target, u, v, scale, shift, upper, of_source, of_target, sums), u.shape[0])
-    of_scale, of_shift = _added(sums)
+    of_scale, of_shift = _total(sums)
     return of_source, of_target, of_scale, of_shift
 
 
@@ -61,12 +62,12 @@ def last(rows: Tensor, scale: Tensor, shift: Tensor, weight: Tensor) -> Tensor:
 def last_backward(
     rows: Tensor, scale: Tensor, shift: Tensor, weight: Tensor, upper: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The slopes of rows, scale, shift and weight."""
+    """The gradients of rows, scale, shift and weight."""
     grid = LAST_BACKWARD.grid(rows.device, upper.numel())
     sums = scale.new_empty(grid * LAST_BACKWARD.warps, 3, len(scale))
     of_rows = torch.empty(rows.shape, dtype=rows.dtype, device=rows.device)
     _launch(LAST_BACKWARD, grid, (rows, scale, shift, weight, upper, of_rows, sums), upper.numel())
-    of_scale, of_shift, of_weight = _added(sums)
+    of_scale, of_shift, of_weight = _total(sums)
     return of_rows, of_scale, of_shift, of_weight
 
 
@@ -77,9 +78,9 @@ def _launch(kernel: Kernel, grid: int, tensors: tuple[Tensor, ...], pairs: int) 
         tensors[-1].zero_()
 
 
-def _added(sums: Tensor) -> list[Tensor]:
-    """What the warps gathered, together; outputs of an operator must not share memory."""
-    return [part.clone() for part in sums.sum(0)]
+def _total(sums: Tensor) -> list[Tensor]:
+    """The totals over all warps, as separate tensors: outputs of an operator must not share memory."""
+    return [total.clone() for total in sums.sum(0)]
 
 
 @first.register_fake
@@ -126,14 +127,14 @@ def _keep(ctx, inputs, output) -> None:  # noqa: ARG001
     ctx.save_for_backward(*inputs)
 
 
-def _first_slopes(ctx, upper: Tensor) -> tuple[Tensor | None, ...]:
+def _first_gradients(ctx, upper: Tensor) -> tuple[Tensor | None, ...]:
     source, target, scale, shift = first_backward(*ctx.saved_tensors, upper)
     return source, target, None, None, scale, shift
 
 
-def _last_slopes(ctx, upper: Tensor) -> tuple[Tensor, ...]:
+def _last_gradients(ctx, upper: Tensor) -> tuple[Tensor, ...]:
     return last_backward(*ctx.saved_tensors, upper)
 
 
-first.register_autograd(_first_slopes, setup_context=_keep)
-last.register_autograd(_last_slopes, setup_context=_keep)
+first.register_autograd(_first_gradients, setup_context=_keep)
+last.register_autograd(_last_gradients, setup_context=_keep)

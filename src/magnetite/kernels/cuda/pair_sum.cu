@@ -1,20 +1,20 @@
-// S[g, v, c] = Σ_u gelu(Σ_f W[c, f] p[g, u, v, f] + b[c]) over the nodes u of graph g, and the slopes of W and b.
+// S[g, v, c] = Σ_u gelu(Σ_f W[c, f] p[g, u, v, f] + b[c]) over the nodes u of graph g, and the gradients of W and b.
 //
-// One warp a landing node v, HIDDEN/32 channels a lane: weights and sums stay in registers. A warp reads the features of
-// 32 starts u at once, one a lane, and puts them as floats into its own part of shared memory, from where all lanes take
-// the same one at a time; only warps wait, never a block. Warps of a block have neighbouring v, whose features lie side by
-// side, so cache lines are shared. Backwards, hidden channels are computed again; slopes are gathered in registers over
-// all nodes of a warp and written once, so the sum does not depend on timing.
+// One warp per landing node v, HIDDEN/32 channels per lane: weights and sums stay in registers. A warp reads the features
+// of 32 start nodes u at once, one per lane, and stores them as floats in its own section of shared memory, from which all
+// lanes read the same pair at a time; only warps synchronise, never a block. Warps of a block have neighbouring v, whose
+// features are adjacent in memory, so they share cache lines. The backward pass recomputes the hidden channels; gradients
+// are summed in registers over all nodes of a warp and written once, so the result does not depend on timing.
 //
-// Compiled at run time with FEATURES, HIDDEN (a multiple of 32) and HALF (1 where features are stored in half precision).
+// Compiled at run time with FEATURES, HIDDEN (a multiple of 32) and HALF (1 if features are stored in half precision).
 
 #include "normal.cuh"
 
 constexpr int F = FEATURES, R = HIDDEN / 32, WARPS = 8;
-constexpr int ROW = (F + 3) / 4 * 4;  // of a pair in shared memory, read four numbers at a time
+constexpr int ROW = (F + 3) / 4 * 4;  // length of a pair in shared memory, which is read four numbers at a time
 
 #if HALF
-typedef unsigned short Feature;  // the bits; a header with a type for them may not be there
+typedef unsigned short Feature;  // the bits; the header with the type may be missing
 #else
 typedef float Feature;
 #endif
@@ -34,7 +34,7 @@ struct alignas(ALIGNMENT) Pair {
     Feature features[F];
 };
 
-// The lane's part of the layer: channels lane, lane + 32, …
+// The lane's channels of the layer: lane, lane + 32, …
 struct Layer {
     float weight[R][F], bias[R];
 
@@ -54,7 +54,7 @@ struct Layer {
     }
 };
 
-// Call use(features) for the pairs of one landing node; those of neighbouring starts stand `nodes` apart.
+// Call use(features) for the pairs of one landing node; those of consecutive start nodes are `nodes` apart.
 template <class Use>
 __device__ inline void for_each_start(const Pair *pairs, int starts, int nodes, float (*tile)[ROW], int lane, Use use) {
     for (int first = 0; first < starts; first += 32) {
@@ -79,7 +79,7 @@ __device__ inline void for_each_start(const Pair *pairs, int starts, int nodes, 
     }
 }
 
-// Call use(node, pairs, starts) for the nodes of this warp; empty slots have no starts.
+// Call use(node, pairs, starts) for the nodes of this warp; padding has no starts.
 template <class Use>
 __device__ inline void for_each_landing(const Pair *pairs, const long long *sizes, int all_nodes, int nodes, Use use) {
     for (int node = blockIdx.x * WARPS + threadIdx.x / 32; node < all_nodes; node += gridDim.x * WARPS) {
@@ -109,15 +109,15 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     });
 }
 
-// slopes[warp, c, f], where f = FEATURES is the bias.
+// gradients[warp, c, f], where f = FEATURES is the bias.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     pair_sum_backward(const Pair *pairs, const long long *sizes, const float *weights, const float *biases,
-                      const float *upper, float *slopes, int all_nodes, int nodes) {
+                      const float *upper, float *gradients, int all_nodes, int nodes) {
     alignas(16) __shared__ float tiles[WARPS][32][ROW];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     float(*tile)[ROW] = tiles[warp];
     const Layer layer(weights, biases, lane);
-    float slope[R][F + 1] = {};
+    float gradient[R][F + 1] = {};
     for_each_landing(pairs, sizes, all_nodes, nodes, [&](int node, const Pair *landing, int starts) {
         float above[R];
 #pragma unroll
@@ -125,16 +125,16 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
         for_each_start(landing, starts, nodes, tile, lane, [&](const float(&features)[ROW]) {
 #pragma unroll
             for (int r = 0; r < R; r++) {
-                const float x = layer(features, r), given = above[r] * Normal(x).gelu_slope(x);
-                slope[r][F] += given;
+                const float x = layer(features, r), given = above[r] * Normal(x).gelu_gradient(x);
+                gradient[r][F] += given;
 #pragma unroll
-                for (int f = 0; f < F; f++) slope[r][f] += given * features[f];
+                for (int f = 0; f < F; f++) gradient[r][f] += given * features[f];
             }
         });
     });
-    slopes += (long long)(blockIdx.x * WARPS + warp) * HIDDEN * (F + 1);
+    gradients += (long long)(blockIdx.x * WARPS + warp) * HIDDEN * (F + 1);
 #pragma unroll
     for (int r = 0; r < R; r++)
 #pragma unroll
-        for (int f = 0; f <= F; f++) slopes[(r * 32 + lane) * (F + 1) + f] = slope[r][f];
+        for (int f = 0; f <= F; f++) gradients[(r * 32 + lane) * (F + 1) + f] = gradient[r][f];
 }

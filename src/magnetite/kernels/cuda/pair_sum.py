@@ -1,4 +1,4 @@
-"""`pair_sum` on CUDA with one warp a landing node: `pair_sum.cu`, compiled at run time, as operators of torch."""
+"""Sums over the pairs of each node on CUDA, one warp per landing node: operators of torch."""
 
 import torch
 from torch import Tensor
@@ -6,15 +6,15 @@ from torch import Tensor
 from magnetite.kernels.cuda.launch import CAN_COMPILE, Kernel
 
 MOST_FEATURES, MOST_HIDDEN = 16, 128
-"""What the registers of a lane can hold."""
+"""As many numbers as fit into the registers of a lane."""
 
 FORWARD = Kernel("pair_sum.cu", "pair_sum_forward", warps=8, blocks=16)
 BACKWARD = Kernel("pair_sum.cu", "pair_sum_backward", warps=8, blocks=3)
-"""Backwards as many blocks as the registers hold at once, since each writes slopes of its own."""
+"""In the backward pass as many blocks as fit into the registers at once, since each writes its own gradients."""
 
 
 def suits(pairs: Tensor, weight: Tensor) -> bool:
-    """Whether the kernel takes such pairs `[b, n, n, f]`, which get no slopes, and there is a torch to compile it."""
+    """Whether the kernel supports such pairs `[b, n, n, f]`, which get no gradients, and this torch can compile it."""
     hidden, features = weight.shape
     fits = 1 <= features <= MOST_FEATURES and hidden % 32 == 0 and hidden <= MOST_HIDDEN
     known = pairs.dtype in (torch.float32, torch.float16) and weight.dtype == torch.float32
@@ -23,7 +23,7 @@ def suits(pairs: Tensor, weight: Tensor) -> bool:
 
 @torch.library.custom_op("magnetite::pair_sum", mutates_args=())
 def fused(pairs: Tensor, sizes: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """`S[g, v] = Σ_u gelu(W p[g, u, v] + b)` over the `sizes[g]` nodes of each graph; zeros in empty slots."""
+    """`S[g, v] = Σ_u gelu(W p[g, u, v] + b)` over the `sizes[g]` nodes of each graph; zero in padding."""
     sums = torch.empty(*pairs.shape[:2], weight.shape[0], device=pairs.device)
     nodes = sums.shape[0] * sums.shape[1]
     _launch(FORWARD, FORWARD.grid(pairs.device, nodes), (pairs, sizes, weight, bias, sums))
@@ -32,12 +32,12 @@ def fused(pairs: Tensor, sizes: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 @torch.library.custom_op("magnetite::pair_sum_backward", mutates_args=())
 def fused_backward(pairs: Tensor, sizes: Tensor, weight: Tensor, bias: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
-    """The slopes of weight and bias."""
+    """The gradients of weight and bias."""
     grid = BACKWARD.grid(pairs.device, upper.shape[0] * upper.shape[1])
     hidden, features = weight.shape
-    slopes = torch.empty(grid * BACKWARD.warps, hidden, features + 1, device=pairs.device)
-    _launch(BACKWARD, grid, (pairs, sizes, weight, bias, upper, slopes))
-    both = slopes.sum(0)
+    gradients = torch.empty(grid * BACKWARD.warps, hidden, features + 1, device=pairs.device)
+    _launch(BACKWARD, grid, (pairs, sizes, weight, bias, upper, gradients))
+    both = gradients.sum(0)
     return both[:, :features].contiguous(), both[:, features].contiguous()
 
 
@@ -63,9 +63,9 @@ def _keep(ctx, inputs, output) -> None:  # noqa: ARG001
     ctx.save_for_backward(*inputs)
 
 
-def _slopes(ctx, upper: Tensor) -> tuple[Tensor | None, ...]:
+def _gradients(ctx, upper: Tensor) -> tuple[Tensor | None, ...]:
     weight, bias = fused_backward(*ctx.saved_tensors, upper)
     return None, None, weight, bias
 
 
-fused.register_autograd(_slopes, setup_context=_keep)
+fused.register_autograd(_gradients, setup_context=_keep)

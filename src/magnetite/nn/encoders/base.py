@@ -120,4 +120,4 @@ class Combined(PositionEncoder):
 
 def _added(found: list[Biases | None]) -> Biases:
     given = [biases for biases in found if biases is not None]
-    return [sum(bucket[1:], bucket[0]) for bucket in zip(*given, strict=True)]
+    return [torch.stack(bucket).sum(0) if len(bucket) > 1 else bucket[0] for bucket in zip(*given, strict=True)]

@@ -51,6 +51,7 @@ class SinusoidalEncoder(PositionEncoder):
 
     Args:
         width: Size of a node's vector.
+        base: Base of the wavelengths.
 
     >>> import magnetite as mt
     >>> SinusoidalEncoder(width=32)(mt.batch(mt.Digraphs.from_edges([[0, 1], [1, 2]]))).nodes.shape
@@ -59,21 +60,14 @@ class SinusoidalEncoder(PositionEncoder):
 
     reads: ClassVar[tuple[type, ...]] = (Sinusoidal,)
 
-    def __init__(self, width: int):
+    def __init__(self, width: int, base: float = 10_000.0):
         super().__init__()
-        self.encoding = Sinusoidal(width=width)
+        self.encoding = Sinusoidal(width, base)
 
     @classmethod
-    def build(
-        cls,
-        encoding: Sinusoidal | None,
-        width: int,
-        heads: int,
-        layers: int,
-        **options: Any,
-    ) -> "SinusoidalEncoder":
-        """Sinusoids of the model's width."""
-        return cls(width, **options)
+    def build(cls, encoding: Sinusoidal, width: int, heads: int, layers: int, **options: Any) -> "SinusoidalEncoder":  # noqa: ARG003
+        """The sinusoids of the encoding."""
+        return cls(encoding.width, encoding.base, **options)
 
     def encodings(self) -> dict[str, Any]:
         """None: it needs no graph."""

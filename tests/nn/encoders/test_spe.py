@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import magnetite as mt
 from magnetite import nn
 from magnetite.encodings import Eigenpairs
-from magnetite.nn.spe import spectral_pairs
+from magnetite.nn.encoders.spe import spectral_pairs
 from magnetite.testing import assert_phase_invariant, digraphs
 from tests.nn.zoo import K, generic_digraphs
 
@@ -27,9 +27,10 @@ def all_forms(name):
 
 @torch.no_grad()
 def everything(encoder, graphs, pairs):
-    """All numbers that the encoder gives, in one row a graph."""
-    positions = encoder(mt.pad(graphs, pairs))
-    return torch.cat([form.flatten(1) for form in (positions.nodes, *positions.biases, positions.pairs)], dim=1)
+    """All numbers that the encoder gives."""
+    positions = encoder(mt.batch(graphs, pairs))
+    biases = [part for layer in positions.biases for part in layer]
+    return torch.cat([tensor.flatten() for tensor in (positions.nodes, *biases, *positions.pairs)])
 
 
 @every_encoding
@@ -41,7 +42,7 @@ def test_phases_do_not_matter(name, graphs):
 
 
 def doubled(seed):
-    """Graphs of two equal components: every eigenvalue is there twice."""
+    """Graphs of two equal components: every eigenvalue occurs twice."""
     one = generic_digraphs(seed, count=1)
     half = one[:1] if one.num_nodes <= K // 2 else mt.Digraphs.from_edges([[0, 1], [1, 2]], edge_weight=[1.0, 1.7])
     edges = torch.cat([half.edges, half.edges + half.num_nodes], dim=1)
@@ -87,20 +88,20 @@ def test_pairs_are_products_of_complex_matrices():
     torch.testing.assert_close(torch.complex(real, imag), expected)
 
 
-def test_a_head_of_pairs_takes_them():
+def test_pair_features_are_read_by_a_pair_head():
     encoder = nn.SPE(K, pairs=True, channels=4)
     head = nn.PairHead(pair_channels=encoder.pair_channels)
     model = nn.DigraphTransformer(16, 1, head, encoder, heads=2)
-    assert model(generic_digraphs(0)).shape == (3, 8, 8, 1)
+    assert model(generic_digraphs(0)).shape == (int(generic_digraphs(0).sizes.square().sum()), 1)
 
 
-def test_bad_requests_are_refused():
-    with pytest.raises(ValueError, match="asked for nothing"):
+def test_wrong_arguments_are_refused():
+    with pytest.raises(ValueError, match="SPE has no output: give width"):
         nn.SPE(K)
     with pytest.raises(ValueError, match="give both the same k"):
         nn.SPE(K, width=16, encoding=mt.MagneticLaplacian(k=K + 1))
     graphs = generic_digraphs(0)
-    with pytest.raises(ValueError, match="this encoder takes 6 complex ones"):
-        nn.SPE(K, width=16)(mt.pad(graphs, mt.Laplacian(k=K)(graphs)))
-    with pytest.raises(ValueError, match="holds no eigenpairs"):
-        nn.SPE(K, width=16, of="pairs")(mt.pad(graphs, mt.RandomWalk()(graphs)))
+    with pytest.raises(ValueError, match="has 6 real eigenvectors per graph, expected 6 complex ones"):
+        nn.SPE(K, width=16)(mt.batch(graphs, mt.Laplacian(k=K)(graphs)))
+    with pytest.raises(ValueError, match="encoding 'pairs' of the batch has no eigenpairs"):
+        nn.SPE(K, width=16, of="pairs")(mt.batch(graphs, mt.RandomWalk()(graphs)))

@@ -1,0 +1,58 @@
+"""Several encoders at once give what each gives alone, added or concatenated."""
+
+import pytest
+import torch
+
+import magnetite as mt
+from magnetite import nn
+from magnetite.nn.encoders import ENCODERS
+from tests.batching.cases import forms
+from tests.nn.zoo import HEADS, WIDTH, K, generic_digraphs
+
+
+@torch.no_grad()
+def test_node_vectors_and_biases_are_added_and_pair_features_concatenated():
+    parts = [
+        nn.SPE(K, WIDTH, heads=HEADS, layers=1, pairs=True, channels=4),
+        nn.WalkEncoder(WIDTH),
+        nn.RelativeWalkEncoder(HEADS, layers=3),
+        nn.SPE(K, pairs=True, channels=2),
+    ]
+    graphs, combined = generic_digraphs(0), nn.Combined(parts)
+    encodings = {name: encoding(graphs) for name, encoding in combined.encodings().items()}
+    assert combined.pair_channels == 8 + 4
+    for batch in forms(graphs, encodings).values():
+        together, alone = combined(batch), [part(batch) for part in parts]
+        torch.testing.assert_close(together.nodes, alone[0].nodes + alone[1].nodes)
+        assert len(together.biases) == 3
+        for bucket in range(len(batch.buckets)):
+            for layer in range(3):  # one bias serves all layers
+                expected = alone[0].biases[0][bucket] + alone[2].biases[layer][bucket]
+                torch.testing.assert_close(together.bias(layer)[bucket], expected)
+            expected = torch.cat([alone[0].pairs[bucket], alone[3].pairs[bucket]], dim=-1)
+            torch.testing.assert_close(together.pairs[bucket], expected)
+
+
+def test_two_encodings_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="different encodings as 'eigenpairs': give each its own of="):
+        nn.Combined([nn.MagLapNet(4, WIDTH), nn.MagLapNet(5, WIDTH)])
+    combined = nn.Combined([nn.MagLapNet(4, WIDTH), nn.MagLapNet(5, WIDTH, of="more")])
+    assert set(combined.encodings()) == {"eigenpairs", "more"}
+
+
+def test_positions_of_another_width_are_refused():
+    model = nn.DigraphTransformer(WIDTH, 1, nn.NodeHead(1), nn.WalkEncoder(2 * WIDTH))
+    with pytest.raises(ValueError, match="the position encoder has width 32, the model 16: give both the same width"):
+        model(generic_digraphs(0))
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_encoders_are_built_for_a_model(name):
+    graphs, kind = generic_digraphs(0), ENCODERS[name]
+    examples = [mt.MagneticLaplacian(k=4), mt.Laplacian(k=4), mt.RandomWalk(), mt.SVD(rank=4), mt.Depth()]
+    encodings = [encoding for encoding in examples if isinstance(encoding, kind.reads)] if kind.reads else [None]
+    for encoding in encodings or [None]:
+        position = kind.build(encoding, width=WIDTH, heads=HEADS, layers=2)
+        head = nn.PairHead(pair_channels=position.pair_channels)
+        assert nn.DigraphTransformer(WIDTH, 2, head, position, heads=HEADS)(graphs).isfinite().all()
+        assert encoding is None or list(position.encodings().values()) == [encoding]

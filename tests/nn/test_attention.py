@@ -1,0 +1,114 @@
+"""Attention: padding is not attended to, biases are added to logits, local networks give queries and keys only."""
+
+import math
+
+import pytest
+import torch
+
+import magnetite as mt
+from magnetite import nn
+from magnetite.nn.attention import Attention, Block, attention_biases
+from magnetite.nn.encoders.base import Positions
+from tests.batching.cases import fixed
+from tests.nn.zoo import WIDTH, generic_digraphs
+
+
+def path(size: int) -> torch.Tensor:
+    return torch.stack([torch.arange(size - 1), torch.arange(1, size)])
+
+
+def no_biases(batch: mt.batching.Batch, graph_tokens: bool = False) -> list[torch.Tensor]:
+    return attention_biases(batch, Positions(), 1, torch.float32, graph_tokens)[0]
+
+
+@pytest.mark.parametrize("graph_tokens", [False, True])
+def test_attention_is_the_softmax_of_logits_and_bias(graph_tokens):
+    torch.manual_seed(0)
+    graphs, attention = generic_digraphs(0), Attention(WIDTH, heads=2)
+    batch = fixed(graphs, order=[2, 0, 1], cuts=[1], extra=3, wider=8)
+    states = torch.randn(batch.num_nodes + graph_tokens * len(batch), WIDTH)
+    given = [torch.randn(bucket.graphs, 2, bucket.nodes, bucket.nodes) for bucket in batch.buckets]
+    (biases,) = attention_biases(batch, Positions(biases=(given,)), 1, torch.float32, graph_tokens)
+    found = attention(states, states, batch, biases)
+    for bias, graph in zip((matrix for part in given for matrix in part), [2, 0, 1], strict=True):
+        first, size = int(graphs.node_ptr[graph]), int(graphs.sizes[graph])
+        tokens, places = list(range(first, first + size)), list(range(size))
+        if graph_tokens:
+            tokens, places = [*tokens, batch.num_nodes + graph], [*places, bias.shape[-1] - 1]
+        query, key = attention.query_key(states[tokens]).unflatten(-1, (2, 2, WIDTH // 2)).unbind(1)
+        value = attention.value(states[tokens]).unflatten(-1, (2, WIDTH // 2))
+        logits = torch.einsum("uhc,vhc->huv", query, key) / (WIDTH // 2) ** 0.5 + bias[:, places][:, :, places]
+        mixed = torch.einsum("huv,vhc->uhc", logits.softmax(-1), value).flatten(1)
+        torch.testing.assert_close(found[tokens], attention.out(mixed), rtol=1e-5, atol=1e-5)
+
+
+def test_padding_is_masked_in_every_layer():
+    batch = fixed(mt.Digraphs.from_edges([path(2), path(9)]), cuts=[1])
+    for graph_tokens in (False, True):
+        first, second = no_biases(batch, graph_tokens)
+        assert first[0, 0].isneginf().tolist() == [[False] * 2 + [True] * 5 + [not graph_tokens]] * 8
+        assert second.shape == (1, 1, 16, 16)
+        assert first[first.isfinite()].unique().tolist() == [0.0]
+    given = tuple([torch.full((1, 4, size, size), layer) for size in (8, 16)] for layer in (1.0, 2.0))
+    biases = attention_biases(batch, Positions(biases=given), 2, torch.bfloat16, graph_tokens=False)
+    assert [part[0].dtype for part in biases] == [torch.bfloat16] * 2
+    assert all(part[0][..., 2:].isneginf().all() for part in biases)
+    assert [part[1][0, 0, 0, 0].item() for part in biases] == [1.0, 2.0]
+    shared = attention_biases(batch, Positions(biases=given[:1]), 3, torch.float32, graph_tokens=False)
+    assert len(shared) == 3
+    assert shared[0] is shared[2]
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_values_do_not_come_from_the_local_network(norm):
+    torch.manual_seed(0)
+    batch = mt.batch(generic_digraphs(0, count=1))
+    block = Block(WIDTH, local=nn.GNN(WIDTH), norm=norm).eval()
+    states = torch.randn(batch.num_nodes, WIDTH)
+    one_key = torch.zeros(1, 1, 8, 8).masked_fill(torch.arange(8) != 2, -torch.inf)
+    expected = block(states, batch, [one_key])  # the softmax over one key is 1: neither query nor key matters
+    for parameter in block.local.parameters():
+        torch.nn.init.normal_(parameter)
+    torch.testing.assert_close(block(states, batch, [one_key]), expected)
+
+
+@pytest.mark.parametrize("graph_tokens", [False, True])
+def test_the_output_of_attention_is_scaled_by_the_degree(graph_tokens):
+    star = mt.batch(mt.Digraphs.from_edges([[0, 0, 0], [1, 2, 3]]))
+    block = Block(WIDTH, norm="pre", degree_scaled=True).eval()
+    plain = Block(WIDTH, norm="pre").eval()
+    plain.load_state_dict(block.state_dict())
+    states, biases = torch.randn(4 + graph_tokens, WIDTH), no_biases(star, graph_tokens)
+    scaled, full = (each._attend(states, star, biases) for each in (block, plain))
+    torch.testing.assert_close(scaled[0], full[0] / 2)
+    torch.testing.assert_close(scaled[1:4], full[1:4] / 2**0.5)
+    torch.testing.assert_close(scaled[4:], full[4:])
+
+
+@pytest.mark.parametrize("graph_tokens", [False, True])
+def test_length_scaled_attention_grows_with_the_logarithm_of_the_size(graph_tokens):
+    torch.manual_seed(0)
+    plain, scaled = Attention(WIDTH, heads=2), Attention(WIDTH, heads=2, length_scaled=True)
+    sizes = [3, 63]
+    both = mt.batch(mt.Digraphs.from_edges([path(size) for size in sizes]))
+    states = torch.randn(both.num_nodes + 2 * graph_tokens, WIDTH)
+    scaled.load_state_dict(plain.state_dict())
+    together = scaled(states, states, both, no_biases(both, graph_tokens))
+    tokens = [[*range(3), *[66] * graph_tokens], [*range(3, 66), *[67] * graph_tokens]]
+    for size, own in zip(sizes, tokens, strict=True):
+        plain.load_state_dict(scaled.state_dict())
+        with torch.no_grad():
+            plain.query_key.weight[:WIDTH] *= math.log(size + 1) / math.log(64)
+            plain.query_key.bias[:WIDTH] *= math.log(size + 1) / math.log(64)
+        alone = mt.batch(mt.Digraphs.from_edges(path(size)))
+        expected = plain(states[own], states[own], alone, no_biases(alone, graph_tokens))
+        torch.testing.assert_close(together[own], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_wrong_options_are_refused():
+    with pytest.raises(ValueError, match="width must be a multiple of heads, got width=10 and heads=4"):
+        Attention(10, heads=4)
+    with pytest.raises(ValueError, match="norm must be 'post' or 'pre', got 'batch'"):
+        Block(WIDTH, norm="batch")
+    with pytest.raises(ValueError, match="activation must be one of gelu, relu, got 'tanh'"):
+        Block(WIDTH, activation="tanh")
