@@ -1,4 +1,4 @@
-"""The paper's training sets at full size: how long until they lie in memory, ready to train on.
+"""Time to generate the paper's training sets at full size, in memory.
 
 python benchmarks/data.py                 # writes results/benchmark-data.json, or benchmark-data-gpu.json
 """
@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.table import Table
 
 from magnetite.io.record import Record
-from magnetite.tasks import Distances, Examples, Sorting
+from magnetite.tasks import Distances, Examples, Sorting, Task
 
 SEED = 0
 COUNT = 400_000
-TASKS: dict[str, Callable[[int], Any]] = {
+TASKS: dict[str, Callable[[int], Task]] = {
     "sorting, with twins": lambda count: Sorting(train=count, shard_size=count, seed=SEED),
     "playground, directed distance": lambda count: Distances(train=count, shard_size=count, seed=SEED),
     "playground, undirected distance": lambda count: Distances(
@@ -32,19 +32,13 @@ TASKS: dict[str, Callable[[int], Any]] = {
 }
 
 
-def timed(draw: Callable[[], Examples]) -> tuple[float, Examples]:
-    """Seconds, and what was drawn."""
+def timed(make: Callable[[int], Task], device: str) -> tuple[float, Examples]:
+    """Seconds to generate the whole training set, and the examples."""
     start = time.perf_counter()
-    examples = draw()
+    examples = make(COUNT).shard("train", 0, device=device)
     if examples.graphs.device.type == "cuda":
         torch.cuda.synchronize()
     return time.perf_counter() - start, examples
-
-
-def draw(make: Callable[[int], Any], count: int, device: str) -> Examples:
-    """The whole training set in one container."""
-    task = make(count)
-    return task.shard("train", 0) if isinstance(task, Sorting) else task.shard("train", 0, device=device)
 
 
 def main() -> None:
@@ -53,13 +47,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the JSON")
     options = parser.parse_args()
     record = Record("benchmark-data-gpu" if torch.cuda.is_available() else "benchmark-data", SEED)
-    table = Table("training set", "device", "graphs", "nodes", "edges", "seconds", title="400,000 drawn")
+    table = Table("training set", "device", "graphs", "nodes", "edges", "seconds", title=f"{COUNT:,} generated")
     devices = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
     figures: dict[str, Any] = {}
     for name, make in TASKS.items():
         for device in devices if "playground" in name else ["cpu"]:
-            draw(make, 1000, device)  # compile
-            seconds, examples = timed(lambda make=make, device=device: draw(make, COUNT, device))
+            make(1000).shard("train", 0, device=device)  # compile
+            seconds, examples = timed(make, device)
             graphs = examples.graphs
             counts = [len(graphs), graphs.num_nodes, graphs.num_edges]
             table.add_row(name, device, *(f"{number:,}" for number in counts), f"{seconds:.1f}")

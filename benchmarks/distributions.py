@@ -1,5 +1,5 @@
-"""What the drawn data look like: comparators, reversed networks that sort, the balance of the playground's classes, and
-how much direction there is in its directed distances.
+"""Statistics of the generated data: numbers of comparators, reversed networks that sort, balance of the classes of
+node pairs, and how much directed distances differ from undirected ones.
 
 python benchmarks/distributions.py        # writes results/distributions.json
 """
@@ -22,30 +22,30 @@ TEST_GRAPHS = Distances().split("test").count
 
 
 def networks(length: int, seed: int) -> dict[str, float]:
-    """Mean and largest number of comparators of one length, and how many reversed networks still sort."""
-    drawn = generate(NETWORKS, [length], seed)
-    reversed_correct = int(drawn.reverse().is_correct().sum())
-    sizes = drawn.sizes.double()
+    """Numbers of comparators of networks of one length, and of reversed networks and twins that sort."""
+    found = generate(NETWORKS, [length], seed)
+    reversed_correct = int(found.reverse().is_correct().sum())
+    sizes = found.sizes.double()
     return {
         "mean_comparators": float(sizes.mean()),
         "most_comparators": int(sizes.max()),
         "reversed_that_sort": reversed_correct,
-        "twins_that_sort": int(drawn.without_last().is_correct().sum()),
+        "twins_that_sort": int(found.without_last().is_correct().sum()),
     }
 
 
 def positives(target: str, acyclic: bool, seed: int) -> float:
-    """Share of the pairs that count whose target is 1."""
+    """Share of the node pairs with a target whose target is 1."""
     task = Distances(target, acyclic=acyclic, train=GRAPHS, shard_size=GRAPHS, seed=seed)
     targets: Any = task.shard("train", 0).targets
     return float(targets.values[targets.mask].double().mean())
 
 
 def direction_of_distances(acyclic: bool, seed: int) -> dict[str, float]:
-    """How far directed distances differ from undirected ones on the test's graphs, where there are both.
+    """How directed distances differ from undirected ones, over all pairs of the test graphs that have both.
 
-    The best function of the undirected distance is who knows that one exactly, and nothing else of a pair. A GNN of
-    three steps sees distances up to 3 from either node, and up to 6 from both.
+    The best function of the undirected distance has the error of a model that knows this distance exactly and nothing
+    else. A GNN with three steps sees distances up to 3 from either node, and up to 6 from both.
     """
     directed, undirected = (
         _distances(Distances(target, acyclic=acyclic, shard_size=TEST_GRAPHS, seed=seed))

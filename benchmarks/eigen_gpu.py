@@ -1,6 +1,6 @@
 """Eigenpairs of batches on a GPU: ours (verified) against `torch.linalg.eigh`, JAX's batched `eigh` and raw cuSOLVER.
 
-    PYTHONPATH=src python benchmarks/eigen_gpu.py            # writes results/benchmark-eigen-gpu.json
+    python benchmarks/eigen_gpu.py            # writes results/benchmark-eigen-gpu.json
 
 One process, the same normalised magnetic Laplacians of random digraphs (q' = 0.25) for every side. Ours returns the k
 lowest pairs and its time includes the verification of every matrix; the others return all pairs, unverified, and their
@@ -26,7 +26,7 @@ from magnetite.linalg.potential import Relative
 
 SIZES = (24, 33, 48, 64, 80, 128, 200, 256)
 TORCH_SAMPLE = 256
-"""torch solves one matrix after the other: a sample gives its time a matrix."""
+"""Number of matrices for torch, which solves one after the other."""
 
 Pairs = tuple[Tensor, Tensor]
 
@@ -41,7 +41,7 @@ def laplacians(size: int, count: int, seed: int) -> Tensor:
 
 
 def microseconds(solve: Callable[[], Pairs], count: int, rounds: int) -> tuple[float, Pairs]:
-    """The least time a matrix over some rounds after a first one, and the result."""
+    """Shortest time per matrix in several rounds after a warm-up, and the result."""
     result = solve()
     best = float("inf")
     for _ in range(rounds):
@@ -54,14 +54,14 @@ def microseconds(solve: Callable[[], Pairs], count: int, rounds: int) -> tuple[f
 
 
 def errors(matrices: Tensor, pairs: Pairs, k: int) -> Tensor:
-    """The larger of residual and unitarity error of each matrix, in double precision, in parts that fit."""
+    """The larger of residual and unitarity error of each matrix, in double precision, 1,024 matrices at a time."""
     values, vectors = pairs[0][:, :k].double(), pairs[1][:, :, :k].to(matrices.dtype)
     parts = zip(matrices.split(1024), values.split(1024), vectors.split(1024), strict=True)
     return torch.cat([torch.stack(verify(*part)).amax(0).nan_to_num(nan=torch.inf) for part in parts])
 
 
 def by_jax(matrices: Tensor) -> Callable[[], Pairs]:
-    """JAX's batched `eigh` in complex64 on the same memory; JAX is imported here, it is not ours to need."""
+    """JAX's batched `eigh` in complex64 on the same memory; only this function needs JAX."""
     import jax
     import jax.numpy as jnp
 
@@ -77,7 +77,7 @@ def by_jax(matrices: Tensor) -> Callable[[], Pairs]:
 
 
 def measure(size: int, count: int, k: int, rounds: int, seed: int) -> dict[str, float | int]:
-    """One size: microseconds a matrix, wrong matrices and ratios of every side."""
+    """Microseconds per matrix, wrong matrices and ratios of every side, for one size."""
     double = laplacians(size, count, seed)
     single = double.to(torch.complex64)
     sample = double[:TORCH_SAMPLE]
@@ -118,7 +118,7 @@ def main() -> None:
         rows.append(measure(size, options.count, options.k, options.rounds, record.seed))
         record.write(options.out, {"graphs": options.count, "k": options.k, "torch_sample": TORCH_SAMPLE, "rows": rows})
     shown = [name for name in rows[0] if not name.endswith("_largest_error")]
-    table = Table(*shown, title="microseconds a matrix")
+    table = Table(*shown, title="microseconds per matrix")
     for row in rows:
         table.add_row(*(str(row[name]) for name in shown))
     Console(width=240).print(table)

@@ -1,10 +1,10 @@
-"""Magnetic eigenpairs against NumPy a graph and PyG's transform, in one process; and the time of `import magnetite`.
+"""Magnetic eigenpairs against NumPy and PyG's transform, in one process; and the time of `import magnetite`.
 
     python benchmarks/encodings.py            # writes results/benchmark-encodings.json
 
 (a) builds each graph's magnetic Laplacian and calls `numpy.linalg.eigh`, in a pool of two threads with BLAS at one
-thread; (b) is PyG's `AddLaplacianEigenvectorPE`, which knows no direction. Each side encodes the same graphs, k = 16;
-the least of several interleaved rounds counts.
+thread; (b) is PyG's `AddLaplacianEigenvectorPE`, which ignores directions. Each side encodes the same graphs, k = 16;
+the fastest of several interleaved rounds is reported.
 """
 
 import argparse
@@ -32,14 +32,14 @@ RANGES = {"16-27": (16, 27, 2000), "72-83": (72, 83, 400), "100-150": (100, 150,
 
 
 def random_digraphs(rng: np.random.Generator, low: int, high: int, count: int) -> mt.Digraphs:
-    """Erdős–Rényi digraphs of mean degree 2, no self-loops."""
+    """Erdős–Rényi digraphs of mean degree 2 without self-loops."""
     sizes = rng.integers(low, high + 1, count).tolist()
     matrices = [(rng.random((n, n)) < 2 / (n - 1)) & ~np.eye(n, dtype=bool) for n in sizes]
     return mt.Digraphs.from_edges([np.stack(matrix.nonzero()) for matrix in matrices], sizes)
 
 
 def numpy_eigenpairs(graph: mt.Digraphs) -> tuple[np.ndarray, np.ndarray]:
-    """What one writes with NumPy: dense matrix, all eigenpairs, the first k."""
+    """The plain way in NumPy: dense matrix, all eigenpairs, the first k."""
     size = graph.num_nodes
     adjacency = np.zeros((size, size))
     adjacency[tuple(graph.edges.numpy())] = 1
@@ -73,13 +73,13 @@ def with_pyg(data: list[Data]) -> int:
 
 
 def with_magnetite(graphs: mt.Digraphs) -> int:
-    """Encode all; none fails, or it raises."""
+    """Encode all; a failure would raise an error."""
     mt.MagneticLaplacian(k=K)(graphs)
     return 0
 
 
 def least_seconds(sides: dict[str, Callable[[], int]], rounds: int) -> tuple[dict[str, float], dict[str, int]]:
-    """Interleaved rounds: the least time of each side, and its failures."""
+    """Shortest time of each side in interleaved rounds, and its failures."""
     best = dict.fromkeys(sides, float("inf"))
     failures = {}
     for _ in range(rounds):
@@ -91,7 +91,7 @@ def least_seconds(sides: dict[str, Callable[[], int]], rounds: int) -> tuple[dic
 
 
 def import_seconds(rounds: int = 5) -> float:
-    """What `import magnetite` adds to `import torch`, the least of several processes."""
+    """Seconds that `import magnetite` adds to `import torch`, the least of several processes."""
     program = "import torch, time; t = time.perf_counter(); import magnetite; print(time.perf_counter() - t)"
     runs = [
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -101,7 +101,7 @@ def import_seconds(rounds: int = 5) -> float:
 
 
 def measure(rng: np.random.Generator, low: int, high: int, count: int, rounds: int) -> dict[str, object]:
-    """One size range: milliseconds a graph, ratios and failures."""
+    """Milliseconds per graph, ratios and failures of one size range."""
     graphs = random_digraphs(rng, low, high, count)
     singles, data = list(graphs), graphs.to_pyg()
     sides = {

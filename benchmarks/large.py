@@ -1,10 +1,11 @@
-"""One graph of a million nodes, and Debian's packages: 16 eigenpairs against ARPACK, and PageRank, in one process.
+"""A graph of a million nodes and the graph of Debian's packages: 16 eigenpairs against ARPACK, and PageRank.
 
     python benchmarks/large.py        # writes results/benchmark-large-{debian,random}.json
 
-ARPACK gets the same matrix, the same tolerance and the end of the spectrum it likes best (the largest eigenvalues of
-`2I − L`); after `--limit` seconds it is stopped and the time so far stands as a lower bound. Debian's graph comes from
-`apt-cache dumpavail`: an edge from a package to each it depends on, from a virtual package to each that provides it.
+Both run in one process. ARPACK is given the same matrix, the same tolerance and the end of the spectrum at which it is
+fastest (the largest eigenvalues of `2I − L`); after `--limit` seconds it is stopped, and its time is a lower bound.
+Debian's graph comes from `apt-cache dumpavail`: edges point from a package to those that it depends on, and from a
+virtual package to those that provide it.
 """
 
 import argparse
@@ -32,13 +33,13 @@ K = 16
 
 
 def random_graph(nodes: int, seed: int) -> mt.Digraphs:
-    """Five random edges a node."""
+    """Five random edges per node."""
     random = torch.Generator().manual_seed(seed)
     return mt.Digraphs.from_edges(torch.randint(0, nodes, (2, 5 * nodes), generator=random), num_nodes=nodes)
 
 
 def debian_graph() -> mt.Digraphs:
-    """Packages and virtual packages, from the lists of apt."""
+    """Packages and virtual packages from the lists of apt."""
     text = subprocess.run(["apt-cache", "dumpavail"], capture_output=True, text=True, check=True).stdout
     edges: list[tuple[str, str]] = []
     provided: list[tuple[str, str]] = []
@@ -52,8 +53,8 @@ def debian_graph() -> mt.Digraphs:
         for field in ("Depends", "Pre-Depends"):
             edges += [(package, name) for name in _names(fields.get(field, ""))]
         provided += [(name, package) for name in _names(fields.get("Provides", ""))]
-    wanted = {name for _, name in edges}
-    edges += [pair for pair in provided if pair[0] in wanted]
+    needed = {name for _, name in edges}
+    edges += [pair for pair in provided if pair[0] in needed]
     for pair in edges:
         for name in pair:
             names.setdefault(name, len(names))
@@ -66,7 +67,7 @@ def _names(field: str) -> list[str]:
 
 
 def by_arpack(matrix, limit: float) -> dict:
-    """Seconds, largest residual and products of SciPy's `eigsh`."""
+    """Seconds, largest residual and matrix products of SciPy's `eigsh`."""
     turned = 2 * eye_array(matrix.shape[0], dtype=matrix.dtype, format="csr") - matrix
     begin, products = time.perf_counter(), 0
 
@@ -90,7 +91,7 @@ def by_arpack(matrix, limit: float) -> dict:
 
 
 def eigenpairs(graphs: mt.Digraphs, limit: float) -> dict:
-    """Ours, with assembly and verification, against ARPACK on the assembled matrix."""
+    """Ours, including assembly and verification, against ARPACK on the assembled matrix."""
     operator = Operator(mt.Relative(0.25))
     matrix = sparse_laplacian(pair_edges(graphs.edges, graphs.edge_ptr, graphs.sizes, None), operator)
     begin = time.perf_counter()
@@ -119,7 +120,7 @@ def eigenpairs(graphs: mt.Digraphs, limit: float) -> dict:
 
 
 def walks(graphs: mt.Digraphs, starts: int) -> dict:
-    """Seconds for the 64 landing nodes that matter most to each of the first start nodes, with PageRank, both ways."""
+    """Seconds to find the 64 landing nodes of highest PageRank for each start node, in both directions."""
     encoding = mt.SparseRandomWalk(steps=3, restart=0.05, top=64)
     limit = min(starts, graphs.num_nodes)
     begin = time.perf_counter()
@@ -142,7 +143,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args()
-    # What compiles is compiled before the clock runs.
+    # Compile before the measurement.
     mt.MagneticLaplacian(k=2)(mt.Digraphs.concat([random_graph(3000, seed=0), random_graph(30, seed=0)]))
     for name in options.graphs:
         record = Record(f"benchmark-large-{name}", options.seed)

@@ -1,10 +1,10 @@
-"""Forward + backward of magnetic encodings + transformer, against the bare transformer on random tensors.
+"""Forward + backward of magnetic encodings + transformer, against the bare transformer, on random tensors.
 
-    PYTHONPATH=src python benchmarks/models.py               # writes results/benchmark-models.json
+    python benchmarks/models.py               # writes results/benchmark-models.json
 
-One process, the paper's sizes (4 layers, width 256, bf16), the same shapes and the same head on both sides; the bare
-one has no position encoder. `written out` has the attention over eigenvectors in plain tensor operations. Eager and
-compiled. `--toy` is a small size for a machine without a GPU.
+One process, the paper's sizes (4 layers, width 256, bf16), the same batch and the same head on all sides; the bare one
+has no position encoder, and `written out` computes the attention over eigenvectors with plain tensor operations. Eager
+and compiled. `--toy` is a small size for a machine without a GPU.
 """
 
 import argparse
@@ -19,18 +19,28 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
+import magnetite as mt
 from magnetite import nn
-from magnetite.batching import Batch, PaddedEigenpairs
+from magnetite.batching import Batch, BatchedEigenpairs
 from magnetite.io.record import Record
-from magnetite.nn import eigen_attention
+from magnetite.kernels.cuda import eigen_attention
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Shapes of one of the paper's tasks."""
+    """Shapes of one of the paper's tasks.
+
+    Args:
+        graphs: Number of graphs.
+        nodes: Largest number of nodes; graphs have at least three quarters of it.
+        k: Number of eigenvectors.
+        head: graph, pair or sequence.
+        width: Size of a node's state.
+        layers: Number of layers.
+    """
 
     graphs: int
-    slots: int
+    nodes: int
     k: int
     head: str
     width: int = 256
@@ -38,30 +48,30 @@ class Setting:
 
 
 SETTINGS = {
-    "sorting": Setting(graphs=1536, slots=72, k=25, head="graph"),
-    "playground": Setting(graphs=768, slots=40, k=16, head="pair"),
-    "code": Setting(graphs=512, slots=128, k=25, head="sequence"),
+    "sorting": Setting(graphs=1536, nodes=72, k=25, head="graph"),
+    "playground": Setting(graphs=768, nodes=40, k=16, head="pair"),
+    "code": Setting(graphs=512, nodes=128, k=25, head="sequence"),
 }
 SIDES = ("bare", "magnetic", "written out")
 WORDS, POSITIONS = 5_002, 5
 
 
 def random_batch(setting: Setting, device: str, seed: int) -> Batch:
-    """A batch of random tensors, its graphs filled to between three quarters and all of the slots."""
-    generator = torch.Generator(device).manual_seed(seed)
-    b, n, k = setting.graphs, setting.slots, setting.k
-    sizes = torch.randint(3 * n // 4, n, (b,), generator=generator, device=device)
-    mask = torch.arange(n, device=device) < sizes[:, None]
-    edges = torch.zeros(2, 8, dtype=torch.int64, device=device)
-    vectors = torch.randn(b, n, k, 2, generator=generator, device=device) / n**0.5
-    pairs = PaddedEigenpairs(
-        torch.rand(b, k, generator=generator, device=device),
-        vectors * mask[..., None, None],
-        torch.ones(b, k, dtype=torch.bool, device=device),
+    """A batch of random tensors; for a pair head, with all pairs as query pairs."""
+    generator = torch.Generator().manual_seed(seed)
+    n, k = setting.nodes, setting.k
+    sizes = torch.randint(3 * n // 4, n, (setting.graphs,), generator=generator)
+    total = int(sizes.sum())
+    edges = [torch.zeros(2, 0, dtype=torch.int64)] * setting.graphs
+    features = {"x": torch.randn(total, 64, generator=generator)}
+    batch = mt.batch(mt.Digraphs.from_edges(edges, sizes.tolist()).replace(node_features=features))
+    eigenpairs = BatchedEigenpairs(
+        torch.rand(setting.graphs, k, generator=generator),
+        torch.randn(total, k, 2, generator=generator) / n**0.5,
+        torch.ones(setting.graphs, k, dtype=torch.bool),
     )
-    features = {"x": torch.randn(b, n, 64, generator=generator, device=device)}
-    none = torch.zeros(8, device=device)
-    return Batch(sizes, mask, edges, none > 0, none, features, {}, {}, {"eigenpairs": pairs})
+    batch = Batch(**{**vars(batch), "encodings": {"eigenpairs": eigenpairs}})
+    return (batch.with_all_pairs() if setting.head == "pair" else batch).to(device)
 
 
 def make(setting: Setting, magnetic: bool) -> nn.GraphModel:
@@ -77,17 +87,16 @@ def make(setting: Setting, magnetic: bool) -> nn.GraphModel:
 
 
 def loss_of(output: Tensor, batch: Batch) -> Tensor:
-    """A loss that uses every output: cross-entropy with class 0, or the mean square over the real pairs."""
-    if output.ndim == 4:
-        real = batch.mask[:, :, None] & batch.mask[:, None]
-        return (output.squeeze(-1).square() * real).sum() / real.sum()
+    """A loss that uses every output: the mean square over the query pairs, or cross-entropy with class 0."""
+    if batch.query is not None:
+        return output.square().mean()
     return torch.nn.functional.cross_entropy(
         output.flatten(0, -2), torch.zeros_like(output[..., 0], dtype=torch.int64).flatten()
     )
 
 
 def rate(model: nn.GraphModel, batch: Batch, compiled: bool, rounds: int) -> dict[str, float]:
-    """Graphs a second over the best of some rounds, and the seconds until the first step was done."""
+    """Graphs per second in the fastest of several rounds, and seconds of the first step."""
 
     def loss() -> Tensor:
         with torch.autocast(batch.device.type, torch.bfloat16):
@@ -120,7 +129,7 @@ def _wait(device: torch.device) -> None:
 
 
 def _kernel_of(side: str) -> AbstractContextManager[object]:
-    """Hide the fused kernel from the side that goes without."""
+    """Hide the fused kernel from the side without it."""
     return (
         mock.patch.object(eigen_attention, "suits", lambda *_, **__: False) if side == "written out" else nullcontext()
     )
@@ -134,7 +143,7 @@ def measure(setting: Setting, device: str, rounds: int, seed: int) -> list[dict[
         for name in SIDES:
             torch.manual_seed(seed)
             model = make(setting, magnetic=name != "bare").to(device)
-            torch._dynamo.reset()
+            torch.compiler.reset()
             with _kernel_of(name):
                 rows.append({"side": name, "compiled": compiled, **rate(model, batch, compiled, rounds)})
         bare = rows[-len(SIDES)]["graphs_per_second"]

@@ -1,15 +1,17 @@
-"""Forward + backward of relations of wires: all steps of a network in one block, against a loop of tensor operations.
+"""Forward + backward of WireRelations: all steps of a network in one CUDA block, against a loop of tensor operations.
 
-    PYTHONPATH=src python benchmarks/relations.py            # writes results/benchmark-relations.json
+    python benchmarks/relations.py            # writes results/benchmark-relations.json
 
-One process, networks of lengths 7 to 11 as the sorting task draws them, bf16. Where there is a GPU, both sides are
-captured as CUDA graphs, so that launches from Python do not count; without one there is only the loop. `of limit` is
-against the time in which memory could move what the steps have to write forwards, and read and write backwards, at the
-bandwidth that a copy reaches in the same run.
+One process, networks of lengths 7 to 11, bf16. On a GPU, both sides are captured as CUDA graphs, so that launches from
+Python do not count; without a GPU there is only the loop. `of limit` is the ratio to the time in which memory could
+move the tensors that the steps have to write in the forward pass, and read and write in the backward pass, at the
+bandwidth of a copy in the same run.
 """
 
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from unittest import mock
 
 import torch
@@ -20,19 +22,21 @@ from timing import bandwidth, begun, seconds
 import magnetite as mt
 from magnetite import nn
 from magnetite.batching import Batch
-from magnetite.kernels.cuda import relation as relation_cuda
 from magnetite.tasks import Sorting
 from magnetite.training.capture import Captured
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from paper.relations import WireRelations, cuda
 
 WIDTH, STATE, WIRES = 256, 32, 11
 
 
-def draw(graphs: int, device: str, seed: int) -> Batch:
+def training_batch(graphs: int, device: str, seed: int) -> Batch:
     """A batch of training networks."""
-    return mt.pad(next(Sorting().stream(seed, graphs, device)).graphs)
+    return mt.batch(next(Sorting().stream(seed, graphs, device)).graphs)
 
 
-def step_of(model: nn.WireRelations) -> Callable[[Batch], None]:
+def step_of(model: WireRelations) -> Callable[[Batch], None]:
     """Forward and backward."""
 
     def step(batch: Batch) -> None:
@@ -45,25 +49,25 @@ def step_of(model: nn.WireRelations) -> Callable[[Batch], None]:
 
 
 def least_bytes(nodes: int) -> int:
-    """What nodes have to write forwards, and read and write backwards: lines, inner layer and changes, and slopes."""
+    """Bytes that the steps write in the forward pass, and read and write in the backward pass."""
     lines, inner = 2 * STATE * 4, 4 * STATE * 2
     return nodes * WIRES * ((lines + 2 * inner) + (lines + 2 * inner) + 2 * inner)
 
 
 def side(name: str) -> AbstractContextManager[object]:
-    """Hide the kernel from the side that goes without."""
-    return mock.patch.object(relation_cuda, "suits", lambda *_: False) if name == "loop" else nullcontext()
+    """Hide the kernel from the loop."""
+    return mock.patch.object(cuda, "supports", lambda *_: False) if name == "loop" else nullcontext()
 
 
 def main() -> None:
     """Measure, print the table, write the JSON."""
     options, device, record = begun("benchmark-relations", __doc__, graphs=512)
-    batch = draw(options.graphs, device, options.seed)
-    limit = least_bytes(int(batch.mask.sum())) / bandwidth(device)
+    batch = training_batch(options.graphs, device, options.seed)
+    limit = least_bytes(int(batch.sizes.sum())) / bandwidth(device)
     rows = {}
     for name in ("fused", "loop") if device == "cuda" else ("loop",):
         torch.manual_seed(options.seed)
-        model = nn.WireRelations(WIDTH, nn.GraphHead(2), state=STATE, wires=WIRES).to(device)
+        model = WireRelations(WIDTH, nn.GraphHead(2), state=STATE, wires=WIRES).to(device)
         with side(name):
             step = step_of(model)
             captured = Captured(step) if device == "cuda" else step

@@ -1,10 +1,10 @@
-"""From nothing to encoded: 400,000 sorting networks with their twins, k = 25 magnetic eigenpairs, on a GPU.
+"""Time to generate and encode 400,000 sorting networks with their twins, k = 25 magnetic eigenpairs, on a GPU.
 
-    PYTHONPATH=src python benchmarks/sorting_encoded.py      # writes results/benchmark-sorting-encoded.json
+    python benchmarks/sorting_encoded.py      # writes results/benchmark-sorting-encoded.json
 
-The wall clock runs from before the networks are drawn until the last eigenpair lies in the GPU's memory, verified and
-normalised. It is taken in two processes, one after the other: on a fresh machine the first one also compiles the
-kernels, which the second one finds compiled. The import of the libraries does not count.
+Wall-clock time from the first network until the last eigenpair is in GPU memory, verified and normalised. It is
+measured in two processes, one after the other: on a new machine the first one also compiles the kernels. The import of
+the libraries does not count.
 """
 
 import argparse
@@ -26,7 +26,7 @@ SEED = 0
 
 
 def measure(networks: int, device: str) -> dict[str, Any]:
-    """Draw, encode, and say how long each took."""
+    """Generate and encode; seconds of both."""
     encoding = mt.MagneticLaplacian(k=25)
     moments = [time.perf_counter()]
     graphs = Sorting(seed=SEED, train=networks, shard_size=networks).shard("train", 0).graphs

@@ -54,7 +54,6 @@ def rows() -> list[Row]:
         playground("reachability", "F1", ".3f"),
         playground("directed-distance", "RMSE", ".2f"),
         claims(),
-        packed_steps(),
         quick_relations(),
         *relations(),
         distances(),
@@ -278,17 +277,6 @@ def claims() -> Row:
         f"{sum(parts)} of {len(parts)} agree; claims {whole} in all of theirs",
         "python -m paper claims",
         main=True,
-    )
-
-
-def packed_steps() -> Row:
-    """Speed of packed against padded states."""
-    measured = result("benchmark-tokens-cpu")
-    return Row(
-        f"whole training steps on a CPU: {slashed(measured)}",
-        "the same with padding in every layer",
-        slashed(f"{row['times_as_fast']:.2f}×" for row in measured.values()) + " faster",
-        "benchmarks/tokens.py",
     )
 
 

@@ -1,4 +1,4 @@
-"""How benchmarks of GPU kernels begin, how long work takes, and how fast memory is."""
+"""Shared by benchmarks of GPU kernels: options, timing and memory bandwidth."""
 
 import argparse
 import time
@@ -9,12 +9,12 @@ import torch
 
 from magnetite.io.record import Record
 
-PLAYS = 20
-"""How often a GPU does the same before it is waited for."""
+REPEATS = 20
+"""Number of repetitions on a GPU between two synchronisations."""
 
 
 def begun(name: str, text: str | None, graphs: int) -> tuple[argparse.Namespace, str, Record]:
-    """What was asked for, where it runs, and the record; one of a machine without a GPU has a name of its own."""
+    """Options, device and record; without a GPU, the name of the record ends in `-cpu`."""
     parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"))
     parser.add_argument("--seed", type=int, default=0)
@@ -25,20 +25,20 @@ def begun(name: str, text: str | None, graphs: int) -> tuple[argparse.Namespace,
 
 
 def seconds(work: Callable[[], None], device: str, rounds: int) -> float:
-    """The best of some rounds, after a warm-up."""
+    """Seconds of the fastest of several rounds, after a warm-up."""
     best = float("inf")
     for _ in range(rounds + 1):
         start = time.perf_counter()
-        for _ in range(PLAYS if device == "cuda" else 1):
+        for _ in range(REPEATS if device == "cuda" else 1):
             work()
         if device == "cuda":
             torch.cuda.synchronize()
-        best = min(best, (time.perf_counter() - start) / (PLAYS if device == "cuda" else 1))
+        best = min(best, (time.perf_counter() - start) / (REPEATS if device == "cuda" else 1))
     return best
 
 
 def bandwidth(device: str) -> float:
-    """Bytes a second that a copy reads and writes."""
+    """Bytes per second that a copy reads and writes."""
     source = torch.zeros(2**28 if device == "cuda" else 2**24, device=device)
     target = torch.empty_like(source)
     return 2 * source.numel() * source.element_size() / seconds(lambda: target.copy_(source), device, 3)

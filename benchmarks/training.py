@@ -1,10 +1,10 @@
-"""A whole training step, data included, against the bare transformer on tensors that are there already.
+"""Whole training steps including data, against the bare transformer on prepared batches.
 
-    PYTHONPATH=src python benchmarks/training.py             # writes results/benchmark-training.json
+    python benchmarks/training.py             # writes results/benchmark-training.json
 
-Both sides are the paper's preset: bf16, compiled layers, CUDA graphs, adaptive clipping and AdamW, on the same shapes.
-Ours gathers each batch from the data on the device and encodes positions; the bare model has none, and meets the
-same batches again and again. `--toy` is a small size for a machine without a GPU.
+Both sides use the paper's preset: bf16, compiled layers, CUDA graphs, adaptive clipping and AdamW, on the same shapes.
+Ours gathers each batch from the data on the device and has a position encoder; the bare model has none, and is given
+the same batches in every step. `--toy` is a small size for a machine without a GPU.
 """
 
 import argparse
@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from magnetite.training.presets import configuration
-from magnetite.training.session import Machine, accelerator_named, compile_mode
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
@@ -25,20 +23,21 @@ from torch import Tensor
 from magnetite.batching import Batch
 from magnetite.io.record import Record
 from magnetite.training.capture import Captured
+from magnetite.training.config import configuration
 from magnetite.training.loop import Trainer
+from magnetite.training.runs import Machine, accelerator_named, compile_mode
 
-SETTINGS: dict[str, dict[str, Any]] = {
-    "sorting": {"task": {}},
-    "playground": {"task": {"target": "directed-distance"}},
-}
+SETTINGS = ("sorting", "distances")
 ENCODINGS = ("magnetic", "walks", "laplacian", "sinusoidal")
 TOY = {"optim": {"batch": 32}, "model": {"width": 32, "layers": 1}, "run": {"precision": "32-true"}}
 
 
 def trainer(task: str, encoding: str, toy: bool, accelerator: str) -> Trainer:
-    """A training of the paper's preset, ready to step."""
-    count = 200 if toy else 100_000
-    changes = {"task": {**SETTINGS[task]["task"], "train": count}, "run": {"compile": compile_mode(accelerator)}}
+    """A run of the paper's preset, ready for its first step."""
+    changes: dict[str, Any] = {
+        "task": {"train": 200 if toy else 100_000},
+        "run": {"compile": compile_mode(accelerator)},
+    }
     for table, options in (TOY if toy else {}).items():
         changes[table] = {**changes.get(table, {}), **options}
     config = configuration(task, encoding, "paper", changes)
@@ -48,22 +47,22 @@ def trainer(task: str, encoding: str, toy: bool, accelerator: str) -> Trainer:
 
 
 def graphs_per_second(made: Trainer, step: Callable[[int], None], steps: int) -> float:
-    """The best of the passes over some steps, after a first one that compiles."""
+    """Speed in the fastest of several passes over `steps` steps; the first one compiles."""
     best = float("inf")
     for _ in range(4):
         _wait()
         start = time.perf_counter()
-        for place in range(steps):
-            step(place)
+        for number in range(steps):
+            step(number)
         _wait()
         best = min(best, time.perf_counter() - start)
     return steps * made.config.optim.batch / best
 
 
-def standing(made: Trainer, total: Tensor, batches: Sequence[Batch], accelerator: str) -> Callable[[int], None]:
-    """A step that meets the same batches whenever it is done."""
-    update = Captured(made.update_by) if accelerator == "cuda" else made.update_by
-    return lambda _: update(total, *batches)
+def bare_step(made: Trainer, weight: Tensor, batches: Sequence[Batch], accelerator: str) -> Callable[[int], None]:
+    """A step on the same batches every time."""
+    update = Captured(made.update) if accelerator == "cuda" else made.update
+    return lambda _: update(weight, *batches)
 
 
 def _wait() -> None:
@@ -72,24 +71,25 @@ def _wait() -> None:
 
 
 def measure(task: str, encodings: Sequence[str], toy: bool, accelerator: str) -> dict[str, Any]:
-    """Encodings of one task, and the bare model on the shapes of each."""
+    """All encodings of one task, each with the bare model on the same shapes."""
     rows = {}
     for encoding in encodings:
         ours, bare = (trainer(task, name, toy, accelerator) for name in (encoding, "none"))
-        block, shapes = next(ours.data.blocks(0)), ours.position.shapes
+        block, shapes = next(ours.data.blocks(0)), ours.progress.shapes
         steps = min(len(block), 2 if toy else 20)
         speed = graphs_per_second(ours, partial(ours.step, block), steps)
-        batches = list(next(bare.data.blocks(0)).chunks(0, shapes))
-        alone = graphs_per_second(bare, standing(bare, block.totals[0], batches, accelerator), steps)
-        slots = sum(shape.graphs * shape.nodes for shape in shapes)
+        other = next(bare.data.blocks(0))
+        bare.block, bare.progress.shapes = other, shapes
+        step = bare_step(bare, other.weights[0], other.batches(other.ids[0], shapes), accelerator)
+        alone = graphs_per_second(bare, step, steps)
         rows[encoding] = {
             "graphs_per_second": speed,
             "bare_graphs_per_second": alone,
             "of_bare": speed / alone,
-            "chunks": [[shape.graphs, shape.nodes] for shape in shapes],
-            "slots_a_graph": slots / ours.config.optim.batch,
+            "buckets": [[bucket.graphs, bucket.nodes] for shape in shapes for bucket in shape.buckets],
+            "padded_nodes_per_graph": sum(shape.tokens for shape in shapes) / ours.config.optim.batch,
         }
-        del ours, bare, block, batches
+        del ours, bare, block, other, step
         torch.compiler.reset()
     return rows
 
@@ -103,7 +103,7 @@ def main() -> None:
     parser.add_argument("--encodings", nargs="*", default=list(ENCODINGS))
     options = parser.parse_args()
     record, result = Record("benchmark-training", seed=0), {}
-    table = Table("task", "encoding", "graphs/s", "bare", "of bare", "slots a graph")
+    table = Table("task", "encoding", "graphs/s", "bare", "of bare", "padded nodes per graph")
     for task in options.only:
         result[task] = measure(task, options.encodings, options.toy, accelerator_named("auto"))
         for encoding, row in result[task].items():
@@ -112,7 +112,7 @@ def main() -> None:
                 f"{row['bare_graphs_per_second']:,.0f}",
                 f"{row['of_bare']:.2f}",
             )
-            table.add_row(task, encoding, *figures, f"{row['slots_a_graph']:.0f}")
+            table.add_row(task, encoding, *figures, f"{row['padded_nodes_per_graph']:.0f}")
         record.write(options.out, result)
     Console().print(table)
 

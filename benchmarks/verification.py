@@ -1,9 +1,9 @@
-"""Encode 20,000 odd random digraphs of 1 to 150 nodes and report the largest residual and unitarity error.
+"""Encode 20,000 unusual random digraphs of 1 to 150 nodes and report the largest residual and unitarity error.
 
     python benchmarks/verification.py         # writes results/verification.json
 
-Complete graphs, DAGs, undirected graphs, several components, isolated nodes, trees, paths, circles, self-loops,
-repeated edges and weights are mixed. The matrices are built again for the check, and compared in double precision.
+Complete graphs, DAGs, undirected graphs, trees, paths and circles, with several components, isolated nodes, self-loops,
+repeated edges and weights. The check builds the matrices again, and computes in double precision.
 """
 
 import argparse
@@ -34,7 +34,9 @@ def largest_errors(graphs: mt.Digraphs, dtype: torch.dtype) -> dict[str, float]:
         matrix = magnetic_laplacian(adjacency, mt.Relative(0.25).absolute(adjacency))
         kept = min(K, graph.num_nodes)
         if int(one.mask.sum()) != kept:
-            raise ValueError(f"a graph of {graph.num_nodes} nodes has {int(one.mask.sum())} pairs")
+            raise ValueError(
+                f"a graph of {graph.num_nodes} nodes has {int(one.mask.sum())} eigenpairs, expected {kept}"
+            )
         values, vectors = one.values[:kept].double(), one.vectors[:, :kept].to(torch.complex128)
         worst = torch.maximum(worst, torch.cat(verify(matrix[None], values[None], vectors[None])))
     return {"residual": float(worst[0]), "unitarity": float(worst[1])}

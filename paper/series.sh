@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Trains cells of figures in several processes that share a machine:
+# Train cells of figures in several processes on one machine; run it in the root of a clone:
 #
 #   paper/series.sh FOLDER PROCESSES figure-sorting:sorting-walks figure-playground …
 #
-# Each process does all of the figures in this order, and leaves cells alone that another is training. What failed, as
-# when the others had filled the GPU, is tried once more at the end. Results go to FOLDER/results, what was printed to
-# FOLDER/*.log. Ctrl-C stops all of them, saved; the same series again goes on where it stood. On NVIDIA GPUs, MPS lets
-# the kernels of all processes run side by side, where it is installed; otherwise they take turns.
-set -um # each process in a group of its own, so that it can be stopped whole
+# Each process goes through all figures in this order and skips cells that another process is training. Figures that
+# fail, for example because GPU memory is full, are tried again at the end. Results go to FOLDER/results, output to
+# FOLDER/*.log. Ctrl-C saves and stops all processes; the same command continues. On NVIDIA GPUs where MPS is installed,
+# the kernels of all processes run side by side; otherwise the processes take turns.
+set -um # one process group per process, so that its children are stopped with it
 if [ $# -lt 3 ]; then
     echo "usage: $0 FOLDER PROCESSES FIGURE[:CELL]…" >&2
     exit 2
@@ -34,7 +34,7 @@ train() {
 }
 work() {
     local item failed=() stopped=0 status=0
-    trap 'stopped=1' TERM # heard when the training has saved and ended
+    trap 'stopped=1' TERM # runs when the training has saved and ended
     for item in "$@"; do
         train "$item" || failed+=("$item")
         [ $stopped = 0 ] || return 130

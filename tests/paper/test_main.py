@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,8 @@ WRONG = {
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "paper", *arguments], capture_output=True, text=True, check=False)
+    command, root = [sys.executable, "-m", "paper", *arguments], Path(__file__).parents[2]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("case", WRONG)
