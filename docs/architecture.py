@@ -30,18 +30,21 @@ ARROWS = [
 
 
 def box(axes: Axes, x: float, y: float, width: float, title: str, text: str) -> None:
+    """A box with a title and a text."""
     axes.add_patch(FancyBboxPatch((x, y), width, 0.7, boxstyle="round,pad=0.06", fc="#eef3fb", ec="#34558b"))
     axes.text(x + width / 2, y + 0.54, title, ha="center", va="center", fontsize=9, fontweight="bold")
     axes.text(x + width / 2, y + 0.2, text, ha="center", va="center", fontsize=7)
 
 
 def arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], style: str = "arc3") -> None:
+    """An arrow between two points."""
     axes.add_patch(
         FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=11, connectionstyle=style, color="#34558b")
     )
 
 
 def main() -> None:
+    """Draw the picture."""
     rcParams["svg.hashsalt"] = "magnetite"
     figure = Figure(figsize=(9.2, 3.9))
     axes = figure.add_axes((0, 0, 1, 1))
