@@ -235,7 +235,7 @@ def sorting_accuracy() -> Row:
 
 
 def repeated() -> Row:
-    """The same training once more."""
+    """The same training, repeated."""
     run = Store(ROOT / "results" / "repeat").longest("sorting-magnetic")
     if run is None:
         raise FileNotFoundError("results/repeat/cells/sorting-magnetic-….json does not exist: train it again")

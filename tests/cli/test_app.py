@@ -88,7 +88,7 @@ BAD = {
     "negative weight": (["encode", "negative.txt", "--out", "pe.npz"], "weight -1.0"),
     "NaN weight": (["encode", "nan.txt", "--out", "pe.npz"], "weight nan"),
     "node id out of range": (["encode", "range.npz", "--out", "pe.npz"], "outside its nodes"),
-    "k below 1": (["encode", "good.txt", "--out", "pe.npz", "--k", "0"], "k=0"),
+    "k below 1": (["encode", "good.txt", "--out", "pe.npz", "--k", "0"], "k must be a positive integer, got 0"),
     "k no number": (["encode", "good.txt", "--out", "pe.npz", "--k", "many"], "--k"),
     "q above 0.5": (["encode", "good.txt", "--out", "pe.npz", "--q", "0.6"], "outside [0, 0.5]"),
     "q below 0": (["encode", "good.txt", "--out", "pe.npz", "--q", "-0.1"], "outside [0, 0.5]"),
@@ -161,7 +161,7 @@ BAD = {
     "pairs as a table": (["encode", "good.txt", "--out", "pe.csv", "--encoding", "walks"], "use .npz or .safetensors"),
     "no output": (["encode", "good.txt"], "--out"),
     "unknown command": (["decode"], "decode"),
-    "restart": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "walks", "--restart", "2"], "restart=2.0"),
+    "restart": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "walks", "--restart", "2"], "got 2.0"),
 }  # fmt: skip
 
 

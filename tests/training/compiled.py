@@ -8,7 +8,7 @@ import sys
 
 import torch
 
-from magnetite.batching import BatchShape
+from magnetite.batching import BatchShape, gather
 from magnetite.batching.buckets import split_sizes
 from magnetite.training.capture import Objective, compiled
 from magnetite.training.config import configuration
@@ -65,7 +65,8 @@ def difference(name: str, device: str, graphs: int) -> float:
     sizes, edges = pool.graphs.sizes[ids], pool.graphs.edge_ptr.diff()[ids]
     queries = 0 if pool.query is None else int(pool.query.counts[ids].sum())
     buckets = split_sizes(sizes.cpu().numpy())[0]
-    batch = pool.batch(ids, BatchShape(buckets, int(sizes.sum()) + 5, int(edges.sum()) + 5, queries + 5))
+    shape = BatchShape(buckets, int(sizes.sum()) + 5, int(edges.sum()) + 5, queries + 5)
+    batch = gather(pool.graphs, ids, shape, pool.encodings, pool.query)
     loss, expected = gradients(objective, batch)
     torch.compiler.reset()
     again, found = gradients(compiled(objective, "layers"), batch)

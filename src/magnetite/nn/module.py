@@ -12,7 +12,7 @@ HOMES = ("magnetite.nn", "magnetite.encodings", "magnetite.linalg.potential")
 """Packages whose classes may occur in a description."""
 
 _CLASSES: dict[str, type] = {}
-"""Every class of modules that was defined, by name."""
+"""Every class of modules that was defined, by the name under which it is saved."""
 
 
 class Module(torch.nn.Module):
@@ -26,7 +26,7 @@ class Module(torch.nn.Module):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        _CLASSES[cls.__name__] = cls
+        _CLASSES[_saved_name(cls)] = cls
         make: Any = cls.__init__
         signature = inspect.signature(make)
 
@@ -47,11 +47,12 @@ def describe(item: Any) -> Any:
     {'class': 'GraphHead', 'outputs': 2, 'readout': 'cls'}
     """
     if isinstance(item, Module):
-        if _found(type(item).__name__) is not type(item):
-            raise TypeError(f"another class is called {type(item).__name__}, too: rename one to save both")
-        if any(name.startswith("*") for name in item.arguments):
+        name = _saved_name(type(item))
+        if _found(name) is not type(item):
+            raise TypeError(f"there is another class {name}, too: rename one to save both")
+        if any(argument.startswith("*") for argument in item.arguments):
             raise TypeError(f"{type(item).__name__} takes any number of arguments: give it a list to save it")
-        return {"class": type(item).__name__, **{name: describe(value) for name, value in item.arguments.items()}}
+        return {"class": name, **{argument: describe(value) for argument, value in item.arguments.items()}}
     if dataclasses.is_dataclass(item) and not isinstance(item, type):
         values = {field.name: describe(getattr(item, field.name)) for field in dataclasses.fields(item)}
         return {"class": type(item).__name__, **values}
@@ -132,12 +133,19 @@ def _class(name: str) -> Any:
     return found
 
 
+def _saved_name(kind: type) -> str:
+    """The name of a class in a description: its own for magnetite's classes, `module:name` for others."""
+    own = kind.__module__.partition(".")[0] == "magnetite"
+    return kind.__name__ if own else f"{kind.__module__}:{kind.__qualname__}"
+
+
 def _found(name: str) -> type | None:
+    """The class of this name, if it was imported: no module that a file names is ever imported because of it."""
     for home in HOMES:
         found = getattr(importlib.import_module(home), name, None)
         if isinstance(found, type):
             return found
-    if name not in _CLASSES:
+    if name not in _CLASSES and ":" not in name:
         importlib.import_module("magnetite.tasks")  # defines further modules
     from magnetite.encodings import ENCODINGS  # which a user may have added to
 

@@ -83,10 +83,6 @@ class Pool:
         results = {name: _stored(encoding, graphs.device)(graphs) for name, encoding in encodings.items()}
         return cls(graphs, results, None if examples.targets is None else examples.targets.query())
 
-    def batch(self, ids: Int[Tensor, " chosen"], shape: BatchShape) -> Batch:
-        """A batch of this shape with some of the examples."""
-        return gather(self.graphs, ids, shape, self.encodings, self.query)
-
     @property
     def bytes(self) -> int:
         """Memory of all tensors."""
@@ -116,7 +112,8 @@ class Block:
     def batches(self, ids: Int[Tensor, " graphs"], shapes: Sequence[BatchShape]) -> list[Batch]:
         """The micro-batches of a step with these graphs."""
         pieces = ids.split([shape.graphs for shape in shapes])
-        return [self.pool.batch(piece, shape) for piece, shape in zip(pieces, shapes, strict=True)]
+        each, pool = zip(pieces, shapes, strict=True), self.pool
+        return [gather(pool.graphs, piece, shape, pool.encodings, pool.query) for piece, shape in each]
 
 
 class TrainingData:
@@ -272,12 +269,11 @@ class EvaluationData:
         """The batches of this process."""
         device = self.examples.graphs.device
         for chosen in self.plan[self.share.process :: self.share.processes]:
-            ids, shape = torch.from_numpy(chosen).to(device), self.sizes.shape(chosen)
-            if self._kept is not None:
-                yield self._kept.batch(ids, shape)
-            else:
-                encoded = Pool.encode(self.examples.select(ids), self.encodings)
-                yield encoded.batch(torch.arange(ids.numel(), device=device), shape)
+            ids, pool = torch.from_numpy(chosen).to(device), self._kept
+            if pool is None:
+                pool = Pool.encode(self.examples.select(ids), self.encodings)
+                ids = torch.arange(ids.numel(), device=device)
+            yield gather(pool.graphs, ids, self.sizes.shape(chosen), pool.encodings, pool.query)
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ DEEPEST = 100_000
 
 
 def walk_function(node: Definition, is_method: bool = False, keep_docstrings: bool = False) -> Draft:
-    """Walk over a function; once more with a higher recursion limit where it is nested very deeply.
+    """Walk over a function; again with a higher recursion limit if it is nested very deeply.
 
     Args:
         node: The definition.

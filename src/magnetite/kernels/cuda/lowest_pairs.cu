@@ -46,7 +46,7 @@ __device__ inline number shuffle_sum(number a) {
 #endif
 
 // An entry of `vectors` is at least as large as a double: the real vectors of T share memory with the result.
-constexpr int SLOT = sizeof(number) / sizeof(double);
+constexpr int DOUBLES = sizeof(number) / sizeof(double);
 
 struct Workspace {
     number *matrix;      // [n, n] in global memory: columns of L, then the reflections below the diagonal
@@ -198,21 +198,21 @@ __device__ inline double guarded(double pivot) { return fabs(pivot) < 1e-18 ? co
 // T is block diagonal where `off` vanishes (the graph has several components). An eigenvalue that several blocks share
 // appears once for each: the first copy starts in the first of these blocks, the second in the second.
 __device__ void twisted_vector(Workspace s, int n, int k, int j) {
-    double *slot = (double *)s.vectors + j * SLOT;
-    const int stride = k * SLOT;
+    double *vector = (double *)s.vectors + j * DOUBLES;
+    const int stride = k * DOUBLES;
     const double *d = s.diagonal, *e = s.off;
     const double value = s.values[j];
     double pivot = d[n - 1] - value;
-    slot[(n - 1) * stride] = pivot;
-    for (int i = n - 2; i >= 0; --i) slot[i * stride] = pivot = d[i] - value - e[i] * e[i] / guarded(pivot);
+    vector[(n - 1) * stride] = pivot;
+    for (int i = n - 2; i >= 0; --i) vector[i * stride] = pivot = d[i] - value - e[i] * e[i] / guarded(pivot);
     int copy = 0;
     while (copy < j && value - s.values[j - copy - 1] < EQUAL) ++copy;
     double smallest = LARGE, in_part = LARGE, above = 0;
     int twist = 0, twist_in_part = 0, parts = 0;
     for (int i = 0; i < n; ++i) {
         above = d[i] - value - (i ? e[i - 1] * e[i - 1] / guarded(above) : 0);
-        const double size = fabs(above + slot[i * stride] - (d[i] - value));
-        slot[i * stride] = above;
+        const double size = fabs(above + vector[i * stride] - (d[i] - value));
+        vector[i * stride] = above;
         if (size < in_part) in_part = size, twist_in_part = i;
         if (i < n - 1 && fabs(e[i]) >= SPLIT) continue;
         const bool chosen = in_part < SHARED_VALUE && parts++ == copy;
@@ -221,31 +221,31 @@ __device__ void twisted_vector(Workspace s, int n, int k, int j) {
     }
     pivot = d[n - 1] - value;
     for (int i = n - 1; i > twist; --i) {
-        slot[i * stride] = pivot;
+        vector[i * stride] = pivot;
         pivot = d[i - 1] - value - e[i - 1] * e[i - 1] / guarded(pivot);
     }
     double norm = 1, entry = 1;
     for (int i = twist - 1; i >= 0; --i) {
-        entry *= -e[i] / guarded(slot[i * stride]);
-        slot[i * stride] = entry;
+        entry *= -e[i] / guarded(vector[i * stride]);
+        vector[i * stride] = entry;
         norm += entry * entry;
     }
     entry = 1;
     for (int i = twist + 1; i < n; ++i) {
-        entry *= -e[i - 1] / guarded(slot[i * stride]);
-        slot[i * stride] = entry;
+        entry *= -e[i - 1] / guarded(vector[i * stride]);
+        vector[i * stride] = entry;
         norm += entry * entry;
     }
-    slot[twist * stride] = 1;
+    vector[twist * stride] = 1;
     const double scale = rsqrt(norm);
-    for (int i = 0; i < n; ++i) slot[i * stride] *= scale;
+    for (int i = 0; i < n; ++i) vector[i * stride] *= scale;
 }
 
 // The first warp orthogonalises the vectors of close eigenvalues.
 __device__ void separate(Workspace s, int n, int k) {
     const int lane = threadIdx.x;
-    const int stride = k * SLOT;
-    double *slots = (double *)s.vectors;
+    const int stride = k * DOUBLES;
+    double *vectors = (double *)s.vectors;
     int start = 0;
     for (int j = 1; j < k; ++j) {
         if (s.values[j] - s.values[j - 1] > 1e-3) start = j;
@@ -253,14 +253,14 @@ __device__ void separate(Workspace s, int n, int k) {
         double norm = 0;
         for (int i = start; i < j; ++i) {
             double dot = 0;
-            for (int r = lane; r < n; r += 32) dot += slots[r * stride + i * SLOT] * slots[r * stride + j * SLOT];
+            for (int r = lane; r < n; r += 32) dot += vectors[r * stride + i * DOUBLES] * vectors[r * stride + j * DOUBLES];
             for (int step = 16; step; step >>= 1) dot += __shfl_xor_sync(~0u, dot, step);
-            for (int r = lane; r < n; r += 32) slots[r * stride + j * SLOT] -= dot * slots[r * stride + i * SLOT];
+            for (int r = lane; r < n; r += 32) vectors[r * stride + j * DOUBLES] -= dot * vectors[r * stride + i * DOUBLES];
         }
-        for (int r = lane; r < n; r += 32) norm += slots[r * stride + j * SLOT] * slots[r * stride + j * SLOT];
+        for (int r = lane; r < n; r += 32) norm += vectors[r * stride + j * DOUBLES] * vectors[r * stride + j * DOUBLES];
         for (int step = 16; step; step >>= 1) norm += __shfl_xor_sync(~0u, norm, step);
         const double scale = rsqrt(norm);
-        for (int r = lane; r < n; r += 32) slots[r * stride + j * SLOT] *= scale;
+        for (int r = lane; r < n; r += 32) vectors[r * stride + j * DOUBLES] *= scale;
         __syncwarp();
     }
 }
@@ -310,7 +310,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, THREADS > 256 ? 1 : 768 / 
     if (thread < 32) separate(s, n, k);
     __syncthreads();
     for (int i = thread; i < n * k; i += THREADS) {
-        const double z = ((double *)s.vectors)[i * SLOT];
+        const double z = ((double *)s.vectors)[i * DOUBLES];
         s.vectors[i] = make((REAL)z, 0);
     }
     __syncthreads();
