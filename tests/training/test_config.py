@@ -193,3 +193,10 @@ def test_the_sinusoids_have_the_width_of_the_model():
     model = build_model(config.task, config.encoding, config.model, seed=0)
     assert (model.position.encoding.width, model.position.encoding.base) == (64, 100)
     assert model(config.task.examples("valid").graphs[:2]).dtype == torch.float32
+
+
+@pytest.mark.parametrize("encoding", ["none", "walks"])
+def test_options_that_no_encoding_has_are_refused(encoding):
+    with pytest.raises(ValueError, match=r"unknown option encoding\.k: choose one of"):
+        configuration("sorting", encoding, "paper", {"encoding": {"k": 8}})
+    configuration("sorting", encoding, "paper", {"encoding": {"k": 8, "magnetic": {}}})

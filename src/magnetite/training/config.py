@@ -217,7 +217,9 @@ def configuration(
         "model": {"name": "transformer"},
     }
     tables = _with_preset(tables, encoding, TASKS[task].presets, preset)
-    return changed(merge(tables, changes or {}), overrides)
+    tables = merge(tables, changes or {})
+    _check_used(tables, changes or {})
+    return changed(tables, overrides)
 
 
 def changed(config: Config | Tables, overrides: Sequence[str]) -> Config:
@@ -300,18 +302,21 @@ def _merge_encodings(kept: Mapping[str, Any], given: Mapping[str, Any]) -> dict[
 def _check_override(tables: Tables, given: Tables) -> None:
     """Raise an error if a setting of encodings would have no effect, or add an encoding by mistake."""
     parts = tables.get("encoding", {})
-    for name, value in given.get("encoding", {}).items():
+    for name in given.get("encoding", {}):
         if name in names_known() and name not in parts:
             raise ValueError(
                 f"encoding.{name} is not part of this configuration ({'+'.join(parts) or 'none'}): "
                 f"choose it with --encoding {'+'.join([*parts, name])}"
             )
-        if isinstance(value, Mapping) or name in parts:
-            continue
-        known = dict.fromkeys(
-            key for part, options in parts.items() for key in options_named(part, options.get("encoder"))
-        )
-        if name not in known:
+    _check_used(merge(tables, given), given)
+
+
+def _check_used(tables: Tables, given: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise an error if an option of encodings is one that no encoding of the merged tables has."""
+    parts = tables.get("encoding", {})
+    known = {key: None for part, options in parts.items() for key in options_named(part, options.get("encoder"))}
+    for name, value in given.get("encoding", {}).items():
+        if not isinstance(value, Mapping) and name not in names_known() and name not in known:
             raise ValueError(
-                f"unknown option encoding.{name}: choose one of {', '.join(known) or '(it has no options)'}"
+                f"unknown option encoding.{name}: choose one of {', '.join(known) or 'none (no encoding)'}"
             )
