@@ -7,7 +7,8 @@ from rich.table import Table
 
 from magnetite.io.record import Record
 from magnetite.plots import save_figure
-from magnetite.sorting import Estimate, batcher_figure
+from magnetite.sorting import Estimate, SortingNetwork, batcher, estimate_topological_sorts
+from magnetite.sorting.topological_sorts import TooManyStates
 
 NAME = "figure-topological-sorts"
 
@@ -16,14 +17,15 @@ def figure(folder: Path, seed: int) -> None:
     """Count the topological sorts of Batcher's odd-even merge sort of lengths 2 to 16: table, figure and JSON file."""
     record = Record(NAME, seed)
     rows = []
-    for point in batcher_figure(seed=seed):
-        count = point.topological_sorts
+    for length in range(2, 17):
+        network = batcher(length)
+        count = topological_sorts(network, seed)
         exact = not isinstance(count, Estimate)
         # Exact counts exceed the numbers of JSON readers: they are written as text.
         rows.append(
             {
-                "length": point.length,
-                "comparators": point.comparators,
+                "length": length,
+                "comparators": len(network),
                 "exact": exact,
                 "topological_sorts": str(count if exact else count.value),
             }
@@ -38,6 +40,18 @@ def figure(folder: Path, seed: int) -> None:
     console = Console()
     console.print(table)
     console.print(f"figure: {folder / NAME}.png and .svg, numbers: {path}")
+
+
+def topological_sorts(network: SortingNetwork, seed: int) -> int | Estimate:
+    """Number of topological sorts of a network; an estimate where the exact count takes too long.
+
+    >>> [topological_sorts(batcher(length), seed=0) for length in range(2, 9)]
+    [1, 1, 4, 20, 584, 58496, 7055168]
+    """
+    try:
+        return network.topological_sorts()
+    except TooManyStates:
+        return estimate_topological_sorts(network.to_digraphs(), seed=seed)
 
 
 def _picture(lengths: list[int], counts: list[float], folder: Path) -> None:

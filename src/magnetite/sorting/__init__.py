@@ -9,17 +9,15 @@ False
 """
 
 from magnetite.sorting.generator import generate
-from magnetite.sorting.known import SortCount, batcher, batcher_figure, bitonic, optimal
+from magnetite.sorting.known import batcher, bitonic, optimal
 from magnetite.sorting.networks import SortingNetwork, SortingNetworks
 from magnetite.sorting.topological_sorts import Estimate, count_topological_sorts, estimate_topological_sorts
 
 __all__ = [
     "Estimate",
-    "SortCount",
     "SortingNetwork",
     "SortingNetworks",
     "batcher",
-    "batcher_figure",
     "bitonic",
     "count_topological_sorts",
     "estimate_topological_sorts",

@@ -1,10 +1,6 @@
 """Known networks: Batcher's odd-even merge sort and bitonic sorter, and the smallest networks of up to ten wires."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-
 from magnetite.sorting.networks import Comparator, SortingNetwork
-from magnetite.sorting.topological_sorts import Estimate, TooManyStates, estimate_topological_sorts
 
 OPTIMAL: dict[int, str] = {
     2: "0-1",
@@ -86,39 +82,3 @@ def optimal(length: int) -> SortingNetwork:
         raise ValueError(f"length must be from 2 to 10, got {length}: try batcher(length)")
     pairs = (pair.split("-") for pair in OPTIMAL[length].split())
     return SortingNetwork(length, [(int(low), int(high)) for low, high in pairs])
-
-
-@dataclass(frozen=True)
-class SortCount:
-    """A point of the paper's figure.
-
-    Args:
-        length: Number of wires.
-        comparators: Number of comparators.
-        topological_sorts: Number of topological sorts, exact or estimated.
-    """
-
-    length: int
-    comparators: int
-    topological_sorts: int | Estimate
-
-
-def batcher_figure(lengths: Iterable[int] = range(2, 17), seed: int = 0) -> list[SortCount]:
-    """The number of equivalent programs of Batcher's networks for each length, a figure of the paper.
-
-    Args:
-        lengths: Numbers of wires.
-        seed: Seed of the estimates.
-
-    >>> [point.topological_sorts for point in batcher_figure(range(2, 9))]
-    [1, 1, 4, 20, 584, 58496, 7055168]
-    """
-    points = []
-    for length in lengths:
-        network = batcher(length)
-        try:
-            count: int | Estimate = network.topological_sorts()
-        except TooManyStates:
-            count = estimate_topological_sorts(network.to_digraphs(), seed=seed)
-        points.append(SortCount(length, len(network), count))
-    return points
