@@ -348,5 +348,5 @@ def _verdict(found: Sequence[Found], missing: Sequence[str]) -> str:
     """One failing part decides; otherwise a part that was not run leaves the claim open."""
     failing = sum(not part.holds for part in found)
     if failing:
-        return f"does not hold ({failing} of {len(found)})"
+        return f"does not hold ({failing} of {len(found)} comparisons fail)"
     return "not run" if not found else "holds" if not missing else "holds as far as run"

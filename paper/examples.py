@@ -78,11 +78,11 @@ def example_graphs(nodes: int = NODES) -> Digraphs:
     return Digraphs.from_edges([np.array(edges(nodes)).T for edges in EXAMPLES.values()], [nodes] * len(EXAMPLES))
 
 
-def restored_share(graph: Digraphs, seed: int, permutations: int = PERMUTATIONS) -> float:
+def restored_share(graph: Digraphs, seed: int, permutations: int = PERMUTATIONS) -> float | None:
     """Fraction of one-way edges that point forward when permuted nodes are sorted by `Im γ_0`, largest first.
 
     An edge from `u` to `v` decreases the phase of `v` by up to `2πq`, so sources have the largest imaginary part. The
-    edges of a cycle cannot all point forward.
+    edges of a cycle cannot all point forward. The mean over several permutations; None without one-way edges.
 
     >>> restored_share(example_graphs()[0], seed=0)
     1.0
@@ -93,7 +93,7 @@ def restored_share(graph: Digraphs, seed: int, permutations: int = PERMUTATIONS)
     adjacent[source, target] = True
     one_way = adjacent & ~adjacent.mT
     if not one_way.any():
-        return float("nan")
+        return None
     forward = 0.0
     for _ in range(permutations):
         number = torch.randperm(graph.num_nodes, generator=generator)
@@ -142,7 +142,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
             str(row["edges"]),
             f"{row['lowest_eigenvalue']:.4f}",
             f"{row['phase_span_degrees']:.1f}°",
-            "no one-way edges" if share != share else f"{share:.0%}",
+            "no one-way edges" if share is None else f"{share:.0%}",
         )
     return table
 

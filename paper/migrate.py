@@ -33,11 +33,13 @@ def migrated(tables: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def _encodings(old: dict[str, Any]) -> dict[str, dict[str, Any]]:
     name = old["name"]
+    if name not in OPTIONS and name != "none":
+        raise ValueError(f"results with the encoding {name!r} cannot be migrated: train them again")
     options = {option: old[option] for option in OPTIONS.get(name, ()) if option in old}
     if options.get("restart") == 0:
         options["restart"] = None
     if name == "magnetic":
-        potentials = [f"Relative({old['q'] * number:g})" for number in range(1, old.get("potentials", 1) + 1)]
+        potentials = [f"Relative({old['q'] * number!r})" for number in range(1, old.get("potentials", 1) + 1)]
         options["q"] = potentials if len(potentials) > 1 else potentials[0]
     if name == "svd":
         options = {"rank": options["k"]}
@@ -60,8 +62,10 @@ def migrate(folder: Path) -> dict[str, str]:
         old, config = result["hash"], migrated(result["config"])
         hashes[old] = Config.from_dict(config).hash
         result |= {"config": config, "hash": hashes[old]}
-        path.unlink()
-        write_json(path.with_name(path.name.replace(old, hashes[old])), content)
+        new = path.with_name(path.name.replace(old, hashes[old]))
+        write_json(new, content)
+        if new != path:
+            path.unlink()
     for path in sorted(folder.glob("*.json")):  # figures list the hashes of their cells
         text = path.read_text(encoding="utf-8")
         renamed = re.sub(r'(?<="hash": ")\w+', lambda found: hashes.get(found[0], found[0]), text)

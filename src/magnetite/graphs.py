@@ -387,6 +387,8 @@ def _check_features(graphs: Digraphs) -> None:
     rows = {"node_features": graphs.num_nodes, "edge_features": graphs.num_edges, "graph_features": len(graphs)}
     for group, count in rows.items():
         for name, tensor in getattr(graphs, group).items():
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"{group}[{name!r}] must be a tensor, got {type(tensor).__name__}: use torch.as_tensor")
             if tensor.ndim == 0 or tensor.shape[0] != count:
                 raise ValueError(f"{group}[{name!r}] must have {count} rows, got shape {list(tensor.shape)}")
 

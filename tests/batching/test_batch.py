@@ -180,3 +180,13 @@ def test_a_batch_says_what_it_holds():
         ValueError, match=r"no encoding 'svd' \(it has eigenpairs, walks\): call mt.batch\(graphs, svd="
     ):
         batch.encoding("svd")
+
+
+def test_eigenpairs_of_one_graph_keep_all_values():
+    graphs = mt.Digraphs.from_edges([torch.tensor([[0, 1], [1, 2]]), torch.tensor([[0], [1]])])
+    for encoding in (mt.MagneticLaplacian(k=2), mt.MagneticLaplacian(k=2, q=(0.1, 0.2))):
+        pairs = encoding(graphs)
+        found, expected = mt.batch(graphs[1], pairs[1]), mt.batch(graphs, pairs, ids=[1])
+        for name in ("values", "vectors", "mask"):
+            one, other = (getattr(batch.encoding("eigenpairs"), name) for batch in (found, expected))
+            assert torch.equal(one, other), name

@@ -84,3 +84,24 @@ def test_pairs_that_do_not_fit_or_belong_to_other_graphs_are_refused():
         gather(GRAPHS, torch.arange(2), shape, {}, query)
     with pytest.raises(ValueError, match="query belongs to other graphs"):
         mt.batch(GRAPHS, query=query[:1])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "query_ptr", "message"),
+    [
+        ([[0, 5, 0], [3, 0, 2]], [0, 2, 3], r"query pair 1 is \(5, 0\), but its graph has nodes 0 to 3"),
+        ([[0, -1, 0], [3, 0, 2]], [0, 2, 3], r"query pair 1 is \(-1, 0\)"),
+        ([[0, 1, 0], [3, 0, 2]], [1, 2, 3], "query_ptr must have 3 entries that start at 0"),
+        ([[0, 1, 0], [3, 0, 2]], [0, 2, 4], "query_ptr ends at 4, but nodes have shape"),
+        ([[0, 1, 0], [3, 0, 2]], [0, 3, 2], "never decrease"),
+    ],
+)
+def test_query_pairs_that_do_not_fit_their_graphs_are_refused(nodes, query_ptr, message):
+    labels = torch.zeros(3, dtype=torch.int16)
+    with pytest.raises(ValueError, match=message):
+        QueryPairs(
+            node_ptr=torch.tensor([0, 4, 7]),
+            query_ptr=torch.tensor(query_ptr),
+            nodes=torch.tensor(nodes),
+            labels=labels,
+        )

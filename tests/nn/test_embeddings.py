@@ -24,16 +24,16 @@ def test_categories_are_summed_and_numbers_beyond_them_share_the_last_row():
     embedding = made(nn.CategoryNodes({"kind": 4, "colour": 3}))
     batch = batch_of(kind=torch.tensor([1, 2, 99]), colour=torch.tensor([0, 0, 2]))
     tables = embedding.tables
-    expected = tables["kind"].weight[[1, 2, 3]] + tables["colour"].weight[[0, 0, 2]]
+    expected = tables[0].weight[[1, 2, 3]] + tables[1].weight[[0, 0, 2]]
     torch.testing.assert_close(embedding(batch), expected)
 
 
 def test_attributes_are_dropped_in_training_only():
     embedding = made(nn.CategoryNodes({"kind": 4}, dropout={"kind": 0.3}))
     batch = mt.batch(mt.Digraphs.concat([GRAPHS.replace(node_features={"kind": torch.full((3,), 2)})] * 400))
-    kept = (embedding.train()(batch) == embedding.tables["kind"].weight[2]).all(-1).float().mean()
+    kept = (embedding.train()(batch) == embedding.tables[0].weight[2]).all(-1).float().mean()
     assert abs(float(kept) - 0.7) < 0.06  # four standard deviations of 1,200 draws
-    torch.testing.assert_close(embedding.eval()(batch)[0], embedding.tables["kind"].weight[2])
+    torch.testing.assert_close(embedding.eval()(batch)[0], embedding.tables[0].weight[2])
 
 
 def test_equal_nodes_share_one_vector():
@@ -59,7 +59,7 @@ def test_models_and_networks_take_lists_of_embeddings(tmp_path):
     nodes = [nn.LinearNodes("x", 2), nn.CategoryNodes({"kind": 5})]
     model = nn.DigraphTransformer(16, 2, nn.NodeHead(1), embedding=nodes, local=nn.GNN(16, edge_features=edges)).eval()
     assert isinstance(model.embedding, Summed)
-    first, second = (block.local.embedding.parts[1].tables["edge_kind"].weight for block in model.blocks)
+    first, second = (block.local.embedding.parts[1].tables[0].weight for block in model.blocks)
     assert not torch.equal(first, second)  # each layer has its own
     model.save(tmp_path)
     again = nn.load(tmp_path)
@@ -76,7 +76,7 @@ def test_embeddings_that_belong_to_another_model_are_refused():
     used = nn.CategoryNodes({"kind": 5})
     nn.DigraphTransformer(16, 1, nn.NodeHead(1), embedding=used)
     for embedding in (used, [nn.LinearNodes("x", 2), used]):
-        with pytest.raises(ValueError, match="this CategoryNodes is part of another model already"):
+        with pytest.raises(ValueError, match="this CategoryNodes has parameters already"):
             nn.DigraphTransformer(16, 1, nn.NodeHead(1), embedding=embedding)
     with pytest.raises(ValueError, match="the list of embeddings is empty: give at least one"):
         nn.DigraphTransformer(16, 1, nn.NodeHead(1), embedding=[])
@@ -92,3 +92,12 @@ def test_missing_features_are_named():
 def test_features_of_another_width_are_named():
     with pytest.raises(ValueError, match=r"feature 'x' has shape \(3, 3\), expected 2 columns: change channels"):
         made(nn.LinearNodes("x", 2))(batch_of(x=torch.ones(3, 3)))
+
+
+def test_features_may_have_any_name(tmp_path):
+    names = ["class", "dtype", "dict", "type", "values", "a.b"]
+    graphs = GRAPHS.replace(node_features=dict.fromkeys(names, torch.arange(GRAPHS.num_nodes)))
+    embedding = nn.CategoryNodes(dict.fromkeys(names, 5), dropout={"class": 0.1})
+    model = nn.DigraphTransformer(16, 1, nn.NodeHead(2), embedding=embedding).eval()
+    model.save(tmp_path)
+    torch.testing.assert_close(nn.load(tmp_path)(graphs), model(graphs), rtol=0, atol=0)

@@ -56,11 +56,11 @@ def test_encodings_and_features_of_a_pyg_batch_are_used():
 def test_parts_belong_to_one_model():
     head = nn.GraphHead(2)
     transformer(head)
-    with pytest.raises(ValueError, match="this GraphHead is part of another model already: make a new one"):
+    with pytest.raises(ValueError, match="this GraphHead has parameters already: make a new one"):
         transformer(head)
     sign = nn.SignMLP()
     nn.MagLapNet(k=2, width=32, sign=sign)
-    with pytest.raises(ValueError, match="this SignMLP is part of another model already"):
+    with pytest.raises(ValueError, match="this SignMLP has parameters already"):
         nn.MagLapNet(k=2, width=32, sign=sign)
 
 

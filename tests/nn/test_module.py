@@ -155,5 +155,5 @@ def test_only_modules_without_parameters_are_unused():
     head = nn.GraphHead(2)
     assert unused(head) is head
     head.setup(8)
-    with pytest.raises(ValueError, match="is part of another model already"):
+    with pytest.raises(ValueError, match="has parameters already: make a new one for each model"):
         unused(head)

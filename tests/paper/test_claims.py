@@ -104,7 +104,7 @@ def test_claims_about_the_playground(tmp_path, capsys, number, name, value):
 def test_the_appendix_is_judged_by_the_longest_trainings(tmp_path, capsys):
     made, request = playground.playground_cells(), Request(tmp_path)
     fill(tmp_path, made, but("playground-directed-distance-dag-gnn", 0.09))
-    assert verdicts(tmp_path)["4"] == "does not hold (1 of 32)"
+    assert verdicts(tmp_path)["4"] == "does not hold (1 of 32 comparisons fail)"
     longer = next(
         cell
         for one in hypotheses.hypotheses()
@@ -112,7 +112,7 @@ def test_the_appendix_is_judged_by_the_longest_trainings(tmp_path, capsys):
         if cell.name == "playground-directed-distance-dag-gnn-longer"
     )
     keep(longer, request, 0.3, seen=1)
-    assert verdicts(tmp_path)["4"] == "does not hold (1 of 32)"  # the main one saw more graphs
+    assert verdicts(tmp_path)["4"] == "does not hold (1 of 32 comparisons fail)"  # the main one saw more graphs
     keep(longer, request, 0.3)
     assert verdicts(tmp_path)["4"] == "holds"
     capsys.readouterr()
@@ -177,7 +177,7 @@ def test_claims_about_studies_of_networks(tmp_path, capsys, name, value):
     content = json.loads(magnetic.path(request).read_text())
     content["result"]["figures"]["test"]["auc/16"] = 0.1  # accuracy alone does not decide
     magnetic.path(request).write_text(json.dumps(content))
-    assert verdicts(tmp_path)["7"] == "does not hold (1 of 5)"
+    assert verdicts(tmp_path)["7"] == "does not hold (1 of 5 comparisons fail)"
     fill(tmp_path, made, but(name, value, studies))
     assert verdicts(tmp_path)["7"].startswith("does not hold")
     capsys.readouterr()

@@ -65,7 +65,6 @@ def test_the_hash_is_of_what_decides_the_result():
         ("model.width=true", "model.width must be an integer such as 256, got True"),
         ("model.name=oracle", "unknown model 'oracle': choose one of transformer, gnn, magnet"),
         ("model.places=3", "unknown option model.places: choose one of width, layers"),
-        ("task.name=knitting", "unknown task 'knitting'"),
         ("task.borders=-1", "task: borders must be at least 0, got -1"),
         ("encoding.colour=1", "unknown option encoding.colour: choose one of k, q, normalised"),
         ("encoding.magnetic.colour=1", "unknown option encoding.magnetic.colour: choose one of k, q"),
@@ -200,3 +199,16 @@ def test_options_that_no_encoding_has_are_refused(encoding):
     with pytest.raises(ValueError, match=r"unknown option encoding\.k: choose one of"):
         configuration("sorting", encoding, "paper", {"encoding": {"k": 8}})
     configuration("sorting", encoding, "paper", {"encoding": {"k": 8, "magnetic": {}}})
+
+
+def test_an_encoding_needs_a_table_of_options():
+    with pytest.raises(ValueError, match=r"encoding\.magnetic=8 must be a table of options"):
+        configuration("sorting", "magnetic", overrides=["encoding.magnetic=8"])
+    with pytest.raises(ValueError, match=r"task\.name cannot be set"):
+        configuration("sorting", "magnetic", overrides=["task.name=distances"])
+
+
+def test_another_encoder_takes_over_the_options_that_it_has():
+    config = configuration("sorting", "magnetic", "best", overrides=["encoding.encoder=spe", "encoding.k=5"])
+    options = config.to_dict()["encoding"]["magnetic"]
+    assert (options["encoder"], options["k"], "scaling" in options) == ("spe", 5, False)

@@ -1,6 +1,7 @@
 """Batches gathered from packed graphs and encodings; for fixed shapes without waiting for the device."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def batch(
     >>> made, made.sizes.tolist(), made.encoding("eigenpairs").vectors.shape
     (Batch(2 graphs, 5 nodes, 3 edges, eigenpairs), [2, 3], torch.Size([5, 2, 2]))
     """
-    parts: dict[str, Packed] = {**_by_kind(encodings), **named}
+    parts: dict[str, Packed] = {name: _packed(part) for name, part in {**_by_kind(encodings), **named}.items()}
     _check_same_graphs(graphs, parts if query is None else {**parts, "query": query})
     target = graphs.device if device is None else torch.empty(0, device=device).device
     chosen = _checked_ids(ids, len(graphs))
@@ -242,6 +243,14 @@ def _by_kind(encodings: tuple[Packed, ...]) -> dict[str, Packed]:
     return parts
 
 
+def _packed(part: Any) -> Packed:
+    """Eigenpairs of one graph, as `pairs[1]` gives them, with their axis of graphs again."""
+    if not isinstance(part, Eigenpairs) or part.values.ndim == part.vectors.ndim:
+        return part
+    named = {name: getattr(part, name) for name in ("values", "mask", "group", "anchored")}
+    return replace(part, **{name: tensor[None] for name, tensor in named.items()})
+
+
 def _check_same_graphs(graphs: Digraphs, parts: Mapping[str, Packed]) -> None:
     for name, part in parts.items():
         if part.node_ptr is graphs.node_ptr:
@@ -252,17 +261,21 @@ def _check_same_graphs(graphs: Digraphs, parts: Mapping[str, Packed]) -> None:
 
 def _checked_ids(ids: Ids | None, count: int) -> Int[Tensor, " chosen"]:
     """The chosen graphs, on their own device, counted from 0."""
-    chosen = torch.arange(count) if ids is None else torch.as_tensor(ids)
+    if ids is None:
+        chosen = torch.arange(count)
+    else:
+        chosen = torch.as_tensor(np.ascontiguousarray(ids) if isinstance(ids, np.ndarray) else ids)
     if not chosen.numel():
         raise ValueError("ids is empty: a batch needs at least one graph")
-    if chosen.dtype == torch.bool or chosen.is_floating_point() or chosen.ndim != 1:
+    if chosen.dtype == torch.bool or chosen.is_floating_point() or chosen.is_complex() or chosen.ndim != 1:
         raise TypeError(
             f"ids must be a list or 1-d tensor of integers, got {chosen.dtype} of shape {tuple(chosen.shape)}"
         )
+    chosen = chosen.long()
     wrong = chosen[(chosen < -count) | (chosen >= count)]
     if wrong.numel():
         raise IndexError(f"graph {int(wrong[0])} does not exist: ids go from 0 to {count - 1}, or from -{count} to -1")
-    return chosen.long() % count
+    return chosen % count
 
 
 def _moved(item: Any, ids: Int[Tensor, " chosen"], device: torch.device) -> Any:

@@ -33,6 +33,25 @@ class QueryPairs(Packed):
     pointers: ClassVar[tuple[str, ...]] = ("node_ptr", "query_ptr")
     axes: ClassVar[dict[str, tuple[Axis, int]]] = {"nodes": ("query", 1), "labels": ("query", 0)}
 
+    def __post_init__(self) -> None:
+        count, pointer = self.labels.numel(), self.query_ptr
+        if pointer.shape != self.node_ptr.shape or int(pointer[0]) != 0 or bool((pointer.diff() < 0).any()):
+            raise ValueError(f"query_ptr must have {len(self) + 1} entries that start at 0 and never decrease")
+        if self.nodes.shape != (2, count) or int(pointer[-1]) != count:
+            raise ValueError(
+                f"query_ptr ends at {int(pointer[-1])}, but nodes have shape {list(self.nodes.shape)} and there are "
+                f"{count} labels: give one column of nodes and one label per pair"
+            )
+        sizes = torch.repeat_interleave(self.sizes, self.counts)
+        wrong = ((self.nodes < 0) | (self.nodes >= sizes)).any(0).nonzero()
+        if wrong.numel():
+            pair = int(wrong[0])
+            source, target = self.nodes[:, pair].tolist()
+            raise ValueError(
+                f"query pair {pair} is ({source}, {target}), but its graph has nodes 0 to {int(sizes[pair]) - 1}: "
+                "number nodes within their graph"
+            )
+
     def __repr__(self) -> str:
         return f"QueryPairs({len(self)} graphs, {self.labels.numel()} pairs)"
 

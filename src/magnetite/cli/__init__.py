@@ -76,7 +76,7 @@ def _one_line(error: Exception) -> str | None:
     """The message for the user, or None for a bug in magnetite, which deserves a traceback."""
     if hasattr(error, "format_message"):  # a usage error of click
         message = error.format_message()  # type: ignore[attr-defined]
-        return f"{message} See --help." if message else ""  # without a message, click has printed the help
+        return f"{message.rstrip('.')} (see --help)" if message else ""  # without a message, click has printed the help
     if isinstance(error, ValueError | OSError | ArithmeticError):
         return " ".join(str(error).split())
     if isinstance(error, torch.OutOfMemoryError):

@@ -68,16 +68,19 @@ def _with_options(command: Callable[..., None], task: str, data_only: bool) -> C
         command(task, typed, **given)
 
     keywords = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own]
-    parameters = [*keywords, *(_parameter(name, option) for name, option in options.items())]
+    parameters = [*keywords, *(_parameter(name, option, data_only) for name, option in options.items())]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 
-def _parameter(name: str, option: Option) -> inspect.Parameter:
+def _parameter(name: str, option: Option, data_only: bool) -> inspect.Parameter:
+    """An option of the task; in training its default is that of the preset."""
     kind = option.hint if option.hint in PLAIN else str
     default: str | bool = False if option.default is MISSING else str(plain(option.default))
-    if option.hint is bool:
+    if not data_only:
+        default = "from the preset"
+    elif option.hint is bool:
         default = name.replace("_", "-") if option.default else f"no-{name.replace('_', '-')}"
     details = typer.Option(help=option.help, show_default=default, rich_help_panel="Options of the task")
     return inspect.Parameter(

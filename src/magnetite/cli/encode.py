@@ -133,7 +133,7 @@ def make_encoding(name: str, options: dict[str, Any]) -> Encoding[Packed]:
     typed = {option: value for option, value in options.items() if value is not None}
     for option in typed:
         if field_of.get(option, option) not in known:
-            taken = " ".join(_flag(other) for other in options if field_of.get(other, other) in known)
+            taken = " ".join(_flag(other) for other in options if field_of.get(other, other) in known) or "no options"
             raise ValueError(
                 f"{_flag(option)} does not apply to the encoding {name}, which takes {taken}: leave it out"
             )

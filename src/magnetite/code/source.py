@@ -187,6 +187,8 @@ def read_source(path: str | PathLike[str]) -> str:
     try:
         with tokenize.open(path) as file:
             return file.read()
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{os.fspath(path)} does not exist: give the path of a Python file") from None
     except (UnicodeDecodeError, SyntaxError, LookupError) as error:
         raise ValueError(
             f"{os.fspath(path)} cannot be decoded ({error}): save it as UTF-8, or declare its encoding"

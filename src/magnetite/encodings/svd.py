@@ -64,7 +64,9 @@ def singular_pairs(adjacency: Float[Tensor, "b n n"], rank: int) -> Float[Tensor
 
 def by_lapack(adjacency: Float[Tensor, "b n n"], rank: int) -> tuple[Vectors, Vectors]:
     """`U√S` and `V√S` with arbitrary signs, one matrix after the other."""
-    left, scale, right = torch.linalg.svd(adjacency)
+    # One by one, each at its own address: the bits of LAPACK depend on alignment, and must not depend on other graphs.
+    each = [torch.linalg.svd(matrix.clone()) for matrix in adjacency]
+    left, scale, right = (torch.stack(parts) for parts in zip(*each, strict=True))
     scale = scale[:, None, :rank].sqrt()
     return left[..., :rank] * scale, right.mT[..., :rank] * scale
 

@@ -9,7 +9,7 @@ from magnetite.io.storage import DamagedFile, read_json, read_tensors, write_jso
 from magnetite.nn.module import Module, describe, rebuild
 from magnetite.version import __version__
 
-FORMAT = 2
+FORMAT = 3
 """Raised whenever an older checkpoint would no longer load."""
 
 

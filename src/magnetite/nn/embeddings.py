@@ -100,7 +100,8 @@ class CategoryNodes(Embedding):
 
     def forward(self, batch: Batch) -> Float[Tensor, "nodes d"]:
         """The sum of the vectors."""
-        return torch.stack([self.tables[name](self._ids(batch, name)) for name in self.sizes]).sum(0)
+        each = zip(self.tables, self.sizes, strict=True)
+        return torch.stack([table(self._ids(batch, name)) for table, name in each]).sum(0)
 
     def _ids(self, batch: Batch, name: str) -> Int[Tensor, " nodes"]:
         ids = node_feature(batch, name).long().clamp(0, self.sizes[name] - 1)
@@ -149,8 +150,8 @@ class CategoryEdges(Embedding):
 
     def forward(self, batch: Batch) -> Float[Tensor, "edges d"]:
         """The sum of the vectors."""
-        ids = {name: edge_feature(batch, name).long().clamp(0, size - 1) for name, size in self.sizes.items()}
-        return torch.stack([table(ids[name]) for name, table in self.tables.items()]).sum(0)
+        ids = [edge_feature(batch, name).long().clamp(0, size - 1) for name, size in self.sizes.items()]
+        return torch.stack([table(each) for table, each in zip(self.tables, ids, strict=True)]).sum(0)
 
 
 def embedding_of(given: "Embedding | Sequence[Embedding]", width: int) -> Embedding:
@@ -181,8 +182,9 @@ def edge_feature(batch: Batch, name: str) -> Tensor:
     return batch.edge_features[name]
 
 
-def _tables(sizes: Mapping[str, int], width: int) -> torch.nn.ModuleDict:
-    return torch.nn.ModuleDict({name: torch.nn.Embedding(size, width) for name, size in sizes.items()})
+def _tables(sizes: Mapping[str, int], width: int) -> torch.nn.ModuleList:
+    """One table per feature, in their order: a `ModuleDict` would not take every name of a feature."""
+    return torch.nn.ModuleList(torch.nn.Embedding(size, width) for size in sizes.values())
 
 
 def _columns(values: Tensor, channels: int, name: str) -> Float[Tensor, "rows channels"]:

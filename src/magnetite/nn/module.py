@@ -61,7 +61,7 @@ def describe(item: Any) -> Any:
     if isinstance(item, list | tuple):
         return [describe(value) for value in item]
     if isinstance(item, dict):
-        return {name: describe(value) for name, value in item.items()}
+        return {"dict": [[describe(key), describe(value)] for key, value in item.items()]}
     if item is None or isinstance(item, bool | int | float | str):
         return item
     raise TypeError(f"{item!r} cannot be saved: use magnetite.nn.Module as base class, and plain values as arguments")
@@ -80,19 +80,24 @@ def rebuild(description: Any) -> Any:
         return description
     if list(description) == ["dtype"]:
         return getattr(torch, description["dtype"])
+    if list(description) == ["dict"]:
+        return {rebuild(key): rebuild(value) for key, value in description["dict"]}
     values = {name: rebuild(value) for name, value in description.items() if name != "class"}
-    return _class(description["class"])(**values) if "class" in description else values
+    return _class(description["class"])(**values)
 
 
 def unused(part: Any) -> Any:
-    """The part, refused if it has parameters: then it belongs to another model already.
+    """The part, refused if it has parameters: then it belongs to another model, or made them in its constructor.
 
     >>> from magnetite.nn import GraphHead
     >>> unused(GraphHead(2)).outputs
     2
     """
     if any(True for _ in part.parameters()):
-        raise ValueError(f"this {type(part).__name__} is part of another model already: make a new one")
+        raise ValueError(
+            f"this {type(part).__name__} has parameters already: make a new one for each model; "
+            "a class of your own should make its parameters in setup, not in __init__"
+        )
     return part
 
 

@@ -289,18 +289,30 @@ def _merge_encodings(kept: Mapping[str, Any], given: Mapping[str, Any]) -> dict[
     merged = {name: dict(options) for name, options in kept.items()}
     for name, value in given.items():
         if isinstance(value, Mapping):
-            merged[name] = {**merged.get(name, {}), **value}
-        elif name in merged and value in (None, "none"):
-            del merged[name]
+            merged[name] = _changed_part(name, merged.get(name, {}), value)
         elif name not in names_known():
             for part, options in merged.items():
                 if name in options_named(part, options.get("encoder")):
-                    options[name] = value
+                    merged[part] = _changed_part(part, options, {name: value})
+        elif value not in (None, "none"):
+            raise ValueError(f"encoding.{name}={value!r} must be a table of options, or none to leave it out")
+        else:
+            merged.pop(name, None)
     return merged
 
 
+def _changed_part(name: str, options: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a part with those that are given; another encoder takes over the options that it has, too."""
+    if "encoder" in given:
+        known = options_named(name, given["encoder"])
+        options = {option: value for option, value in options.items() if option in known}
+    return {**options, **given}
+
+
 def _check_override(tables: Tables, given: Tables) -> None:
-    """Raise an error if a setting of encodings would have no effect, or add an encoding by mistake."""
+    """Raise an error if a setting would have no effect, add an encoding by mistake, or turn the task into another."""
+    if "name" in given.get("task", {}):
+        raise ValueError("task.name cannot be set: name the task in the command, `magnetite train TASK`")
     parts = tables.get("encoding", {})
     for name in given.get("encoding", {}):
         if name in names_known() and name not in parts:

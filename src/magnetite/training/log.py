@@ -79,9 +79,13 @@ class Display:
         self.task = self.bar.add_task("…", total=total, completed=step)
         self.total = total
 
-    def advance(self, step: int, loss: float, speed: float) -> None:
-        """Show the current step, loss and speed."""
-        self.bar.update(self.task, completed=step, description=f"loss {loss:.4f} · {speed:,.0f} graphs/s")
+    def advance(self, step: int) -> None:
+        """Show the current step."""
+        self.bar.update(self.task, completed=step)
+
+    def describe(self, loss: float, speed: float) -> None:
+        """Show the current loss and speed."""
+        self.bar.update(self.task, description=f"loss {loss:.4f} · {speed:,.0f} graphs/s")
 
     def line(self, text: str) -> None:
         """Print a line above the bar."""

@@ -140,6 +140,7 @@ class Trainer:
         for number in range(len(block)):
             self.step(block, number)
             progress.step += 1
+            self.display.advance(progress.step)
             if progress.step % self.config.run.log_every == 0 or progress.step == self.total:
                 self._log()
             if progress.step % self.every == 0 or progress.step == self.total:
@@ -200,7 +201,7 @@ class Trainer:
         self.logged, self.logged_step = now, step
         rate = learning_rate(step - 1, self.total, self.warmup, optim.lr)
         self.log.write("train", step, {"loss": loss, "lr": rate, "graphs_per_second": round(speed, 1)})
-        self.display.advance(step, loss, speed)
+        self.display.describe(loss, speed)
         self.logged_line = f"loss {loss:.4f} · {speed:,.0f} graphs/s · "
         if now - self.saved >= 60 * self.config.run.checkpoint_minutes:
             self.save()

@@ -247,7 +247,7 @@ def _claim(config: Config, folder: Path, resume: bool) -> None:
             if before != now:
                 raise ValueError(
                     f"the run in {folder} was started with {table}.{name}={before!r}, not {now!r}: "
-                    "resume it with all of its own settings, or with only --set"
+                    "a resumed run may change data.mode, data.memory, data.pool, logging and compilation only"
                 )
 
 

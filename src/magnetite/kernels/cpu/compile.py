@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,9 @@ def _stamp() -> str:
 
 def _choose_cache_folder() -> None:
     """Let numba use the temporary folder if neither this folder nor the user's cache is writable."""
-    usual = (Path(__file__).parent / "__pycache__", Path.home() / ".cache")
+    usual = [Path(__file__).parent / "__pycache__"]
+    with suppress(RuntimeError):  # a user without a home
+        usual.append(Path.home() / ".cache")
     existing = [folder if folder.exists() else folder.parent for folder in usual]
     if not any(os.access(folder, os.W_OK) for folder in existing):
         _compat.set_cache_folder(str(Path(tempfile.gettempdir()) / f"magnetite-kernels-{_compat.user_id()}"))
