@@ -88,7 +88,7 @@ def test_biases_must_fit_the_attention(heads, layers):
 @pytest.mark.parametrize("make", [nn.DigraphGNN, lambda width, **parts: nn.MagNet(width, 2, **parts)])
 def test_biases_need_attention(make):
     model = make(16, head=nn.GraphHead(2, readout="mean"), position=Biased(4, 1))
-    with pytest.raises(ValueError, match="gives attention biases, but this model has no attention"):
+    with pytest.raises(ValueError, match="has attention biases, but this model has no attention"):
         model(GRAPHS)
 
 

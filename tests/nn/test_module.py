@@ -103,7 +103,7 @@ def test_the_latest_class_of_a_name_is_saved(tmp_path):
         return RepeatedHead
 
     first, second = defined(), defined()
-    with pytest.raises(TypeError, match=r"another class .*RepeatedHead, too: rename one to save both"):
+    with pytest.raises(TypeError, match=r"two classes are named .*RepeatedHead: rename one of them to save both"):
         nn.DigraphTransformer(16, 1, first(2)).save(tmp_path / "first")
     assert not (tmp_path / "first").exists()
     nn.DigraphTransformer(16, 1, second(2)).save(tmp_path / "second")

@@ -1,4 +1,4 @@
-"""A model as a folder: `model.json` says how it is made, `model.safetensors` holds its parameters."""
+"""A model as a folder: `model.json` describes the model, `model.safetensors` holds its parameters."""
 
 from pathlib import Path
 from typing import Any
@@ -10,18 +10,18 @@ from magnetite.nn.module import Module, describe, rebuild
 from magnetite.version import __version__
 
 FORMAT = 2
-"""Raised whenever an older checkpoint would no longer load."""
+"""Version of the format; increased whenever older checkpoints can no longer be loaded."""
 
 
 def save(model: Module, folder: str | Path) -> None:
-    """Write both files, each whole or not at all; the description is written last."""
+    """Write both files, each atomically; the description is written last."""
     folder, description = Path(folder), describe(model)
     write_tensors(folder / "model.safetensors", model.state_dict(), {"kind": "model", "version": __version__})
     write_json(folder / "model.json", {"format": FORMAT, "version": __version__, "model": description})
 
 
 def load(folder: str | Path, device: torch.device | str = "cpu") -> Any:
-    """Make the model and fill in its parameters; what does not fit is named."""
+    """Build the model and load its parameters; an error names a parameter that does not fit."""
     folder = Path(folder)
     model = rebuild(_description(folder / "model.json")["model"])
     tensors, _ = read_tensors(folder / "model.safetensors")

@@ -1,4 +1,4 @@
-"""Module: a torch module that remembers its constructor's arguments, so that it can be saved as JSON and made again."""
+"""Module: a torch module that keeps the arguments of its constructor, so that it can be saved as JSON and rebuilt."""
 
 import dataclasses
 import functools
@@ -12,14 +12,14 @@ HOMES = ("magnetite.nn", "magnetite.encodings", "magnetite.linalg.potential")
 """Packages whose classes may occur in a description."""
 
 _CLASSES: dict[str, type] = {}
-"""Every class of modules that was defined, by the name under which it is saved."""
+"""All subclasses of `Module`, by the name under which they are saved."""
 
 
 class Module(torch.nn.Module):
-    """A torch module whose constructor's arguments are kept in `arguments`.
+    """A torch module that keeps the arguments of its constructor in `arguments`.
 
-    Arguments are numbers, strings, other modules, encodings, and lists of these, so that `describe` can write them. A
-    subclass of your own is saved and loaded like magnetite's, as long as it is imported before it is loaded.
+    Arguments may be numbers, strings, other modules, encodings, and lists of these, so that `describe` can write them.
+    Subclasses of your own are saved and loaded like those of magnetite; import them before loading.
     """
 
     arguments: dict[str, Any]
@@ -40,7 +40,10 @@ class Module(torch.nn.Module):
 
 
 def describe(item: Any) -> Any:
-    """A description in JSON's types from which `rebuild` makes the same thing, without its parameters.
+    """A description in JSON types, from which `rebuild` makes an equal object with new parameters.
+
+    Args:
+        item: A module, encoding, number, string, or a list or dict of these.
 
     >>> from magnetite.nn import GraphHead
     >>> describe(GraphHead(2))
@@ -49,7 +52,7 @@ def describe(item: Any) -> Any:
     if isinstance(item, Module):
         name = _saved_name(type(item))
         if _found(name) is not type(item):
-            raise TypeError(f"there is another class {name}, too: rename one to save both")
+            raise TypeError(f"two classes are named {name}: rename one of them to save both")
         if any(argument.startswith("*") for argument in item.arguments):
             raise TypeError(f"{type(item).__name__} takes any number of arguments: give it a list to save it")
         return {"class": name, **{argument: describe(value) for argument, value in item.arguments.items()}}
@@ -68,7 +71,10 @@ def describe(item: Any) -> Any:
 
 
 def rebuild(description: Any) -> Any:
-    """The thing that was described, with new parameters.
+    """The object that `describe` described, with new parameters.
+
+    Args:
+        description: The result of `describe`.
 
     >>> from magnetite.nn import GraphHead
     >>> rebuild(describe(GraphHead(2))).outputs
@@ -85,7 +91,7 @@ def rebuild(description: Any) -> Any:
 
 
 def unused(part: Any) -> Any:
-    """The part, refused if it has parameters: then it belongs to another model already.
+    """The part, unless it has parameters and therefore belongs to another model already, which raises an error.
 
     >>> from magnetite.nn import GraphHead
     >>> unused(GraphHead(2)).outputs
