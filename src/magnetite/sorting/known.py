@@ -90,7 +90,7 @@ def optimal(length: int) -> SortingNetwork:
 
 @dataclass(frozen=True)
 class SortCount:
-    """A point of the paper's figure.
+    """The number of topological sorts of one network, a point of the paper's figure.
 
     Args:
         length: Number of wires.
@@ -104,7 +104,7 @@ class SortCount:
 
 
 def batcher_figure(lengths: Iterable[int] = range(2, 17), seed: int = 0) -> list[SortCount]:
-    """The number of equivalent programs of Batcher's networks for each length, a figure of the paper.
+    """The number of topological sorts of Batcher's network of each length, as in a figure of the paper.
 
     Args:
         lengths: Numbers of wires.

@@ -16,7 +16,7 @@ BINS = 4096
 
 @runtime_checkable
 class Metric(Protocol):
-    """What a task measures. Nothing is read back from the device before `compute`."""
+    """Base class of metrics. Nothing is read back from the device before `compute`."""
 
     state: Tensor
     """All counts; those of several processes are added."""

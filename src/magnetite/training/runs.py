@@ -1,4 +1,4 @@
-"""A run from start to result: its folder, the processes, the training, the table of metrics."""
+"""A training run from start to result: its folder, its processes, the training, and the table of metrics."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 CONFIG, RESULT = "config.json", "result.json"
 RESUMABLE = {"run": ("log_every", "checkpoint_minutes", "compile", "capture"), "data": ("mode", "memory", "pool")}
-"""Options that may change when a run is resumed: its batches stay the same (but see `_fixed`)."""
+"""Options that may change when a run is resumed, because they do not change its batches (but see `_fixed`)."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Machine:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
 
     def fabric(self, precision: str) -> "Fabric":
-        """The processes, launched."""
+        """Launch the processes."""
         from lightning.fabric import Fabric
 
         # Fabric announces every process and its seed; a run reports by itself.
@@ -74,7 +74,7 @@ def train(config: Config, folder: Path, machine: Machine, resume: bool = False) 
     """Train, evaluate the best model on validation and test, write `result.json`, and print the table.
 
     Args:
-        config: What decides the run.
+        config: The configuration of the run.
         folder: Folder of the run.
         machine: Where to run.
         resume: Whether to continue the run in the folder.
@@ -205,7 +205,7 @@ def accelerator_named(device: str) -> str:
 
 
 def compile_mode(accelerator: str, compiles: bool | None = None) -> str:
-    """How the model is compiled: by layers on a GPU and not at all elsewhere, unless chosen otherwise."""
+    """How the model is compiled: by default, layer by layer on a GPU and not at all elsewhere."""
     return "layers" if (accelerator == "cuda" if compiles is None else compiles) else "none"
 
 
