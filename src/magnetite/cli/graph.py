@@ -34,7 +34,8 @@ def graph(
     kind: Annotated[
         str,
         typer.Option(
-            help="dataflow, or ast for the syntax tree in the form of OGB Code2.", autocompletion=lambda: list(KINDS)
+            help="Kind of graph: dataflow, or ast for the syntax tree as in OGB Code2.",
+            autocompletion=lambda: list(KINDS),
         ),
     ] = "dataflow",
     mask: Annotated[

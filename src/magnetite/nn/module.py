@@ -146,7 +146,7 @@ def _saved_name(kind: type) -> str:
 
 
 def _found(name: str) -> type | None:
-    """The class of this name, if it was imported: no module that a file names is ever imported because of it."""
+    """The class of this name, if it has been imported; a module is never imported because a file names it."""
     for home in HOMES:
         found = getattr(importlib.import_module(home), name, None)
         if isinstance(found, type):

@@ -20,7 +20,7 @@ from magnetite.sorting import drawing, topological_sorts
 Comparator = tuple[int, int]
 
 LONGEST_CHECK = 32
-"""Checking all 2^32 inputs takes about ten seconds; longer networks are refused."""
+"""Length of the longest networks that are checked; all 2^32 inputs take about ten seconds."""
 
 SPAN = 512
 """Number of networks that a thread processes at once."""

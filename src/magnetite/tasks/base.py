@@ -1,4 +1,4 @@
-"""What every task is made of: examples in splits, embedding, head, loss, metric and presets."""
+"""The base class of tasks, and their data: examples in splits, targets of node pairs."""
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right

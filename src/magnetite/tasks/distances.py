@@ -43,7 +43,7 @@ PRESETS: Presets = {
         },
         "run": {"precision": "bf16-mixed", "evaluate_every": 3.0},
     },
-    # Beside any encoding, the head sees the probabilities of walks between the two nodes.
+    # In addition to any encoding, the head reads the probabilities of walks between the two nodes.
     "best": {
         "base": "paper",
         "encoding": {"pair-walks": {"steps": 16}},

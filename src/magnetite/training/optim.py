@@ -18,7 +18,7 @@ def learning_rate(step: int, steps: int, warmup: int, peak: float) -> float:
 
     Args:
         step: Current step, from 0.
-        steps: Number of steps of the whole training.
+        steps: Number of steps of the whole run.
         warmup: Number of steps in which the rate rises.
         peak: Largest rate.
 
