@@ -20,7 +20,7 @@ BEGIN, END = "<!-- results: written by benchmarks/tables.py -->", "<!-- end of r
 
 
 class Row(NamedTuple):
-    """What was measured, what it is compared with, the numbers, the command, and whether README.md shows it."""
+    """A row of the table, and whether README.md shows it."""
 
     what: str
     against: str
@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
 @cache
 def result(name: str) -> dict[str, Any]:
-    """What one command measured."""
+    """The content of a file of results."""
     return read_record(ROOT / "results" / f"{name}.json")["result"]
 
 
