@@ -37,7 +37,7 @@ def some_sizes(seed: int, count: int) -> Sizes:
 
 
 def cost(shapes: tuple[BatchShape, ...]) -> int:
-    """What `plan` minimises: padded nodes, and a constant per bucket."""
+    """The cost that `plan` minimises: padded nodes, and a constant per bucket."""
     return sum(shape.tokens + buckets.BUCKET_COST * len(shape.buckets) for shape in shapes)
 
 
@@ -149,7 +149,7 @@ def test_without_query_pairs_there_is_no_room_for_them():
     assert {shape.queries for shape in grow(plan(extent, tokens=500), extent)} == {0}
 
 
-def test_a_batch_that_processes_cannot_divide_is_refused():
+def test_a_batch_that_processes_cannot_divide_is_rejected():
     with pytest.raises(ValueError, match="a batch of 3 graphs must be a multiple of the number of processes, 2"):
         Extent.of(np.array([[0, 1, 2]]), some_sizes(0, 3), processes=2)
 

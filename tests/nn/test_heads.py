@@ -126,7 +126,7 @@ def test_gradients_of_many_pairs_are_summed_in_single_precision(device):
     assert float((rough - exact).norm() / exact.norm()) < 0.05
 
 
-def test_wrong_heads_are_refused():
+def test_wrong_heads_are_rejected():
     graphs = generic_digraphs(0)
     with pytest.raises(
         ValueError, match="gives 0 features per pair, this PairHead takes 4: make it with pair_channels=0"

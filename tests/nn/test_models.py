@@ -1,4 +1,4 @@
-"""Models are put together from parts; wrong parts are refused with a message that says what to do."""
+"""Models are built from parts; wrong parts are rejected with a message that says what to do."""
 
 import subprocess
 import sys
@@ -72,7 +72,7 @@ def test_every_layer_has_its_own_local_network():
     assert not torch.equal(one, other)
 
 
-def test_pair_features_that_no_head_reads_are_refused():
+def test_pair_features_that_no_head_reads_are_rejected():
     model = transformer(nn.PairHead(), position=nn.SPE(k=2, pairs=True))
     with pytest.raises(ValueError, match="gives 32 features per pair, this PairHead takes 0"):
         model(GRAPHS)
@@ -110,7 +110,7 @@ for attempt in (
 
 
 def test_arguments_of_other_types_are_named():
-    """In a process of its own: in pytest, annotations are checked first."""
+    """In a separate process, because pytest checks annotations first."""
     lines = subprocess.run([sys.executable, "-c", WRONG_TYPES], capture_output=True, text=True, check=True).stdout
     encoder, batch, result, ids = lines.splitlines()
     assert "position must be an encoder such as MagLapNet(k=8, width=16), got MagneticLaplacian(" in encoder

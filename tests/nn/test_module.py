@@ -117,7 +117,7 @@ def test_a_class_with_a_name_of_magnetite_is_not_mistaken_for_it(tmp_path):
         assert type(nn.load(tmp_path / kind.__module__).head) is kind
 
 
-def test_arguments_that_json_cannot_hold_are_refused(tmp_path):
+def test_arguments_that_json_cannot_hold_are_rejected(tmp_path):
     class Scaled(nn.GraphHead):
         def __init__(self, scale: torch.Tensor):
             super().__init__(2)
