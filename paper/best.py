@@ -11,7 +11,7 @@ SHORTER = FOUR_MILLION
 
 OPTIMISER = {"lr": 2e-3, "betas": [0.9, 0.98], "clip": 0.075, "batch": 512, "epochs": 3.0, "warmup": 0.1}
 SORTING: Changes = {"model": {"name": "relations", "state": 32, "wires": 11}, "optim": OPTIMISER}
-"""Relations of wires, with an optimiser of their own."""
+"""Relations of wires, with their own optimiser settings."""
 
 SORTING_WITHOUT: dict[str, tuple[str, Changes]] = {
     "relations": ("magnetic", {"model": {"name": "transformer"}}),

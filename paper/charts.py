@@ -33,7 +33,7 @@ Place = tuple[str, str]
 
 
 def measured(results: Mapping[str, Result], places: Sequence[Place]) -> Values:
-    """The values at these places."""
+    """The values of these metrics of these cells."""
     return [results[cell].metrics.get(metric) if cell in results else None for cell, metric in places]
 
 

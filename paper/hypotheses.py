@@ -70,7 +70,7 @@ def longer(name: str, share: float = SIX_MILLION) -> Cell:
 
 
 def small(encoding: str, times: int) -> Cell:
-    """The quick preset (minutes on two cores) with so many times its 10,000 graphs."""
+    """The quick preset (minutes on two cores), trained on a multiple of its 10,000 graphs."""
     task = {"target": "undirected-distance", "train": times * 10_000}
     return Cell(f"quick-undirected-{encoding}-{times}", "distances", encoding, {"task": task}, "quick")
 

@@ -131,7 +131,7 @@ def networks_of(batch: Batch) -> Networks:
     >>> networks_of(mt.batch(graphs)).first.tolist()
     [0, 2]
     """
-    most = max(bucket.nodes for bucket in batch.buckets) - 1  # one place is the graph token's
+    most = max(bucket.nodes for bucket in batch.buckets) - 1  # one position is the graph token's
     counts = [sum(b.graphs for b in batch.buckets if b.nodes - 1 > step) for step in range(most)]
     order = batch.places.layout.width.argsort(descending=True, stable=True)
     return Networks(batch.sizes.cumsum(0) - batch.sizes, batch.sizes, order, counts)

@@ -75,7 +75,7 @@ def test_every_graph_fits_and_capacities_are_tight(seed, processes, batch, token
         assert shape.tokens <= tokens or len(shape.buckets) == 1
         for bucket in shape.buckets:
             largest = sizes.nodes[rows[:, start : start + bucket.graphs]].max()
-            assert largest < bucket.nodes <= largest + MULTIPLE  # the last place is kept for the graph token
+            assert largest < bucket.nodes <= largest + MULTIPLE  # the last position is reserved for the graph token
             assert bucket.nodes % MULTIPLE == 0
             assert bucket.graphs * bucket.nodes <= tokens or bucket.graphs <= max(1, share // CUTS)
             start += bucket.graphs

@@ -66,7 +66,7 @@ def test_padding_is_zero(graphs):
     assert not batch.encoding("eigenpairs").vectors[nodes].any()
     for walks, filled in zip(batch.encoding("pairs"), batch.filled(), strict=True):
         assert not walks[~(filled[:, :, None] & filled[:, None])].any()
-    assert not any(filled[:, -1].any() for filled in batch.filled())  # the place of the graph token
+    assert not any(filled[:, -1].any() for filled in batch.filled())  # the position of the graph token
 
 
 @few

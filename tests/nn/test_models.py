@@ -81,7 +81,7 @@ def test_pair_features_that_no_head_reads_are_rejected():
 @pytest.mark.parametrize(("heads", "layers"), [(3, 2), (4, 3)])
 def test_biases_must_fit_the_attention(heads, layers):
     assert transformer(nn.GraphHead(2), position=Biased(4, 1))(GRAPHS).shape == (1, 2)
-    with pytest.raises(ValueError, match=f"biases {layers} layers of {heads} heads, the model has 2 of 4"):
+    with pytest.raises(ValueError, match=f"biases for {layers} layers of {heads} heads, the model has 2 of 4"):
         transformer(nn.GraphHead(2), position=Biased(heads, layers))(GRAPHS)
 
 

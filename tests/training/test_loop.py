@@ -92,7 +92,7 @@ def test_a_run_is_a_folder_that_can_be_measured_again(tmp_path, capsys):
     again = json.loads((tmp_path / "run" / "evaluation-test.json").read_text())["result"]["figures"]
     assert again["test"] == result["figures"]["test"]
     assert "test 16" in capsys.readouterr().out
-    with pytest.raises(ValueError, match="is a run already"):
+    with pytest.raises(ValueError, match="already contains a run"):
         runs.train(config, tmp_path / "run", runs.Machine())
     with pytest.raises(ValueError, match=r"was started with optim.lr"):
         runs.train(tiny("none", "optim.epochs=0.17", "optim.lr=0.1"), tmp_path / "run", runs.Machine(), resume=True)

@@ -1,4 +1,4 @@
-"""Batches gathered from packed graphs and encodings; for fixed shapes without waiting for the device."""
+"""Batches gathered from packed graphs and encodings; those of fixed shapes without synchronising with the device."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -214,7 +214,7 @@ def _check_fit(
 ) -> None:
     if sizes.numel() != shape.graphs:
         raise ValueError(
-            f"{sizes.numel()} graphs for a batch of {shape.graphs}: give as many graphs as its buckets hold"
+            f"got {sizes.numel()} graphs for a batch of {shape.graphs}: give as many graphs as its buckets hold"
         )
     fits = (sizes < layout.width).all() & (nodes.total <= shape.nodes) & (edges.total <= shape.edges)
     assert_async(
@@ -237,7 +237,9 @@ def _by_kind(encodings: tuple[Packed, ...]) -> dict[str, Packed]:
         if name is None:
             raise TypeError(f"{type(part).__name__} has no default name: give it by keyword, mt.batch(graphs, name=…)")
         if name in parts:
-            raise ValueError(f"two encodings are named {name!r}: name them, mt.batch(graphs, first=…, second=…)")
+            raise ValueError(
+                f"two encodings are named {name!r}: pass them by keyword, mt.batch(graphs, first=…, second=…)"
+            )
         parts[name] = part
     return parts
 

@@ -61,7 +61,7 @@ def graph(
     if out.suffix not in WRITERS:
         raise ValueError(f"{out} has an unknown file extension: use one of {' '.join(WRITERS)}")
     if compare and out.suffix != ".svg":
-        raise ValueError(f"--compare draws a picture, and {out} is not one: use .svg")
+        raise ValueError(f"--compare draws a picture, but {out} is not an SVG file: use .svg")
     check_writable(out)
     path, _, name = function.partition("::")
     if not name and ":" in path and not Path(path).exists():

@@ -11,7 +11,7 @@ from magnetite.training.encodings import names_known
 
 TABLES = "task, encoding, model, optim, data, run"
 SETTINGS = ("encoding", "preset", "seed", "epochs", "budget", "precision")
-"""Options that make a configuration, besides those of the task; the others change it, or say where and how it runs."""
+"""Options, besides those of the task, that select a configuration; the others change it, or say where it runs."""
 
 
 def train(

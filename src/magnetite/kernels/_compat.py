@@ -53,7 +53,7 @@ def foreach_copy(targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
 def assert_async(condition: Tensor, message: Callable[[], str]) -> None:
     """Raise `ValueError(message())` unless the condition holds; on CUDA the check is asynchronous and has no message.
 
-    Without `torch._assert_async` the check on CUDA waits for the device, and has a message.
+    Without `torch._assert_async`, the check on CUDA synchronises with the device and has a message.
 
     >>> assert_async(torch.tensor(False), lambda: "k must be a positive integer, got 0")
     Traceback (most recent call last):

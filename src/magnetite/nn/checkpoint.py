@@ -38,7 +38,9 @@ def load(folder: str | Path, device: torch.device | str = "cpu") -> Any:
 
 def _description(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist: give the folder of a saved model (of a run, to training.load)")
+        raise FileNotFoundError(
+            f"{path} does not exist: give the folder of a saved model (for a run, use magnetite.training.load)"
+        )
     try:
         description = read_json(path, "description of a model", "save the model again")
         found = description["format"], description["version"]

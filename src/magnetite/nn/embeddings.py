@@ -48,7 +48,7 @@ class Summed(Embedding):
 
 
 class SameNodes(Embedding):
-    """One learned vector for every node: only positions tell nodes apart."""
+    """The same learned vector for every node, so that only positions distinguish nodes."""
 
     def setup(self, width: int) -> None:
         """Make the vector."""

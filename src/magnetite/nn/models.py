@@ -176,8 +176,8 @@ class DigraphTransformer(GraphModel):
         layers, heads = len(positions.biases), positions.biases[0][0].shape[1]
         if layers not in (1, len(self.blocks)) or heads != self.heads:
             raise ValueError(
-                f"the position encoder biases {layers} layers of {heads} heads, the model has {len(self.blocks)} of "
-                f"{self.heads}: give both the same layers and heads"
+                f"the position encoder has biases for {layers} layers of {heads} heads, the model has "
+                f"{len(self.blocks)} of {self.heads}: give both the same layers and heads"
             )
 
 

@@ -54,7 +54,9 @@ def describe(item: Any) -> Any:
         if _found(name) is not type(item):
             raise TypeError(f"two classes are named {name}: rename one of them to save both")
         if any(argument.startswith("*") for argument in item.arguments):
-            raise TypeError(f"{type(item).__name__} takes any number of arguments: give it a list to save it")
+            raise TypeError(
+                f"{type(item).__name__} cannot be saved, because its constructor takes *args: give it a list"
+            )
         return {"class": name, **{argument: describe(value) for argument, value in item.arguments.items()}}
     if dataclasses.is_dataclass(item) and not isinstance(item, type):
         values = {field.name: describe(getattr(item, field.name)) for field in dataclasses.fields(item)}

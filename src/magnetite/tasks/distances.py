@@ -148,7 +148,7 @@ class Distances(Task):
             yield self._generate(key, torch.arange(first, first + batch, device=device), sizes)
 
     def embedding(self) -> SameNodes:
-        """All nodes are alike: only their positions tell them apart."""
+        """One vector for all nodes: only their positions distinguish them."""
         return SameNodes()
 
     def head(self, readout: str, pair_channels: int) -> PairHead:  # noqa: ARG002

@@ -143,7 +143,7 @@ def named(text: str) -> list[str]:
     if len(set(names)) < len(names):
         raise ValueError(f"encoding {text!r} has the same name twice: name each encoding once")
     if "none" in names:
-        raise ValueError(f"encoding {text!r} combines none with others: name it alone, or leave it out")
+        raise ValueError(f"encoding {text!r} combines none with others: use none alone, or leave it out")
     return names
 
 

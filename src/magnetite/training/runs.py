@@ -128,7 +128,7 @@ def read_config(folder: Path) -> Config:
     """The configuration of a run."""
     path = folder / CONFIG
     if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist: give the folder of a run of `magnetite train`")
+        raise FileNotFoundError(f"{path} does not exist: give the folder of a run, written by `magnetite train`")
     try:
         return Config.from_dict(read_json(path, "configuration of a run", "train again"))
     except (TypeError, KeyError, AttributeError) as error:
@@ -230,7 +230,7 @@ def _claim(config: Config, folder: Path, resume: bool) -> None:
     """Write the configuration to a new folder, or check that the folder's configuration is the same."""
     if not resume:
         if (folder / CONFIG).exists():
-            raise ValueError(f"{folder} is a run already: continue it with --resume, or choose another --out")
+            raise ValueError(f"{folder} already contains a run: continue it with --resume, or choose another --out")
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"{folder} is a file: give a folder for the run")
         check_writable(folder / CONFIG)

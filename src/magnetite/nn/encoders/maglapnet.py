@@ -81,7 +81,7 @@ class MagLapNet(PositionEncoder):
 
     @classmethod
     def build(cls, encoding: Spectral, width: int, heads: int, layers: int, **options: Any) -> "MagLapNet":  # noqa: ARG003
-        """The encoder of as many eigenvectors as the encoding has."""
+        """The encoder for the number of eigenvectors that the encoding has."""
         return cls(encoding.k, width, encoding, **options)
 
     def forward(self, batch: Batch) -> Positions:
