@@ -33,8 +33,8 @@ class WireRelations(GraphModel):
     Args:
         width: Size of a node's state and of the graph token.
         head: A head that reads the graph token.
-        position: Encoder of positions, or a list of them.
-        embedding: Embedding of the node features, or a list of them; by default all nodes are equal.
+        position: Position encoder, or a list of them.
+        embedding: Embedding of the node features, or a list of them; by default all nodes have the same vector.
         state: Size of the vector of two wires.
         wires: Largest number of wires in training, where shapes are fixed.
 

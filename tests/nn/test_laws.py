@@ -118,7 +118,7 @@ def chosen_answers(model: nn.GraphModel, batch: Batch, query: QueryPairs) -> Ten
 
 
 @every_model
-def test_query_pairs_get_the_answers_and_gradients_of_all_pairs(name):
+def test_query_pairs_get_the_predictions_and_gradients_of_all_node_pairs(name):
     graphs, model = generic_digraphs(1), ZOO[name].pair_model()
     query, found = some_query(graphs, 1), {}
     for form, batch in forms(graphs, encoded(model, graphs), query).items():
@@ -140,7 +140,7 @@ def test_query_pairs_get_the_answers_and_gradients_of_all_pairs(name):
 
 @every_model
 @torch.no_grad()
-def test_padding_buckets_and_other_graphs_change_no_answer_for_pairs(name):
+def test_padding_buckets_and_other_graphs_do_not_change_predictions_for_query_pairs(name):
     graphs, model = generic_digraphs(4), ZOO[name].pair_model()
     query, parts = some_query(graphs, 4), encoded(model, graphs)
     alone = [mt.batch(graphs, ids=[number], query=query, **parts) for number in range(len(graphs))]
@@ -151,7 +151,7 @@ def test_padding_buckets_and_other_graphs_change_no_answer_for_pairs(name):
 
 @every_equivariant_model
 @torch.no_grad()
-def test_renumbered_pairs_get_the_same_answers(name):
+def test_renumbered_query_pairs_get_the_same_predictions(name):
     graphs, model = generic_digraphs(2), ZOO[name].pair_model()
     permuted, number = permute(graphs, seed=3)
     query = some_query(graphs, 2)

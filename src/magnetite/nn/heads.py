@@ -235,7 +235,7 @@ class PairHead(Head):
 
 
 def _chosen(rows: Float[Tensor, "nodes d"], numbers: Int[Tensor, " pairs"]) -> Float[Tensor, "pairs d"]:
-    """Some of the rows, in single precision: the backward pass adds up one gradient per pair."""
+    """The rows with these numbers, in single precision, since the backward pass adds one gradient per query pair."""
     return rows.float().index_select(0, numbers)
 
 

@@ -51,9 +51,9 @@ class MagNet(GraphModel):
     Args:
         width: Size of a node's state.
         layers: Number of filters.
-        head: What the model predicts; it must not read a graph token.
-        position: Encoder of positions, or a list of them.
-        embedding: Embedding of the node features, or a list of them; by default all nodes are equal.
+        head: Head, which makes the predictions; it must not read a graph token.
+        position: Position encoder, or a list of them.
+        embedding: Embedding of the node features, or a list of them; by default all nodes have the same vector.
         order: Degree of the Chebyshev polynomials.
         q: Absolute potential, in `[0, 0.5]`.
 

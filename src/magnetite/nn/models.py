@@ -27,9 +27,9 @@ class GraphModel(Module):
 
     Args:
         width: Size of a node's state.
-        head: What the model predicts.
-        position: Encoder of positions, or a list of them.
-        embedding: Embedding of the node features, or a list of them; by default all nodes are equal.
+        head: Head, which makes the predictions.
+        position: Position encoder, or a list of them.
+        embedding: Embedding of the node features, or a list of them; by default all nodes have the same vector.
     """
 
     def __init__(
@@ -104,9 +104,9 @@ class DigraphTransformer(GraphModel):
     Args:
         width: Size of a node's state.
         layers: Number of layers.
-        head: What the model predicts.
-        position: Encoder of positions, or a list of them.
-        embedding: Embedding of the node features, or a list of them; by default all nodes are equal.
+        head: Head, which makes the predictions.
+        position: Position encoder, or a list of them.
+        embedding: Embedding of the node features, or a list of them; by default all nodes have the same vector.
         heads: Number of attention heads.
         expansion: Hidden size of the feed-forward networks, as a multiple of `width`.
         dropout: Dropout on the output of attention and feed-forward networks.
@@ -186,10 +186,10 @@ class DigraphGNN(GraphModel):
 
     Args:
         width: Size of a node's state.
-        head: What the model predicts; it must not read a graph token.
+        head: Head, which makes the predictions; it must not read a graph token.
         local: The network; `GNN(width)` by default.
-        position: Encoder of positions, or a list of them.
-        embedding: Embedding of the node features, or a list of them; by default all nodes are equal.
+        position: Position encoder, or a list of them.
+        embedding: Embedding of the node features, or a list of them; by default all nodes have the same vector.
 
     >>> import magnetite as mt
     >>> model = mt.nn.DigraphGNN(width=32, head=mt.nn.GraphHead(2, readout="mean"))
