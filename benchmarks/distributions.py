@@ -42,7 +42,7 @@ def positives(target: str, acyclic: bool, seed: int) -> float:
 
 
 def direction_of_distances(acyclic: bool, seed: int) -> dict[str, float]:
-    """How directed distances differ from undirected ones, over all pairs of the test graphs that have both.
+    """How directed distances differ from undirected ones, over all node pairs of the test graphs that have both.
 
     The best function of the undirected distance has the error of a model that knows this distance exactly and nothing
     else. A GNN with three steps sees distances up to 3 from either node, and up to 6 from both.

@@ -128,7 +128,7 @@ def main() -> None:
     rng = np.random.default_rng(record.seed)
     rows = {name: measure(rng, *span, options.rounds) for name, span in RANGES.items()}
     result = {"k": K, "rows": rows, "import_seconds": round(import_seconds(), 3)}
-    table = Table("nodes", *next(iter(rows.values())), title=f"magnetic eigenpairs, k={K}, milliseconds a graph")
+    table = Table("nodes", *next(iter(rows.values())), title=f"magnetic eigenpairs, k={K}, milliseconds per graph")
     for name, row in rows.items():
         table.add_row(name, *map(str, row.values()))
     console = Console(width=160)

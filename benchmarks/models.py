@@ -57,7 +57,7 @@ WORDS, POSITIONS = 5_002, 5
 
 
 def random_batch(setting: Setting, device: str, seed: int) -> Batch:
-    """A batch of random tensors; for a pair head, with all pairs as query pairs."""
+    """A batch of random tensors; for a pair head, with all node pairs as query pairs."""
     generator = torch.Generator().manual_seed(seed)
     n, k = setting.nodes, setting.k
     sizes = torch.randint(3 * n // 4, n, (setting.graphs,), generator=generator)

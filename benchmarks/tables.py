@@ -20,7 +20,7 @@ BEGIN, END = "<!-- results: written by benchmarks/tables.py -->", "<!-- end of r
 
 
 class Row(NamedTuple):
-    """What was measured, what it is compared with, the numbers, the command, and whether README.md shows it."""
+    """A row of the table, and whether README.md shows it."""
 
     what: str
     against: str
@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
 @cache
 def result(name: str) -> dict[str, Any]:
-    """What one command measured."""
+    """The content of a file of results."""
     return read_record(ROOT / "results" / f"{name}.json")["result"]
 
 
@@ -112,12 +112,12 @@ def eigenpairs_gpu() -> list[Row]:
     return [
         Row(
             f"magnetic eigenpairs, H200, float64, n {sizes}",
-            "`torch.linalg.eigh` there",
+            "`torch.linalg.eigh` on the same GPU",
             f"{torch} faster, {wrong} wrong",
             command,
             main=True,
         ),
-        Row(f"magnetic eigenpairs, H200, float32, n {sizes}", "JAX's batched `eigh` there", f"{jax} faster", command),
+        Row(f"magnetic eigenpairs, H200, float32, n {sizes}", "JAX's batched `eigh` on it", f"{jax} faster", command),
     ]
 
 
@@ -153,7 +153,7 @@ def generated() -> list[Row]:
     return [
         Row(
             "sorting networks generated, lengths 7–11 / 16, one core",
-            "sets of inputs in NumPy",
+            "a NumPy generator on sets of inputs",
             f"{networks['7–11']['ratio']:,.0f}× / {networks['16']['ratio']:,.0f}× faster",
             "benchmarks/sorting.py",
             main=True,
@@ -202,7 +202,7 @@ def models() -> Row:
     return Row(
         f"graphs/s forward + backward with magnetic encodings, H200, {slashed(measured)}",
         "the bare transformer on random tensors",
-        f"{figures} of its speed",
+        f"{figures}, as a fraction of its speed in parentheses",
         "benchmarks/models.py",
     )
 
@@ -213,7 +213,7 @@ def training_steps() -> Row:
     return Row(
         "graphs/s of whole training steps, sorting networks with magnetic encodings, H200",
         "the bare transformer on prepared batches",
-        f"{step['graphs_per_second']:,.0f} ({step['of_bare']:.2f}) of its speed",
+        f"{step['graphs_per_second']:,.0f}, {step['of_bare']:.2f} of its speed",
         "benchmarks/training.py",
         main=True,
     )
@@ -244,7 +244,7 @@ def repeated() -> Row:
         raise FileNotFoundError("results/repeat/cells/sorting-magnetic-….json does not exist: train it again")
     minutes, seconds = divmod(round(run.content["seconds"]), 60)
     return Row(
-        "magnetic again from the same seed, alone on the H200: how far trainings differ, and wall time",
+        "the same training with magnetic encodings, repeated from the same seed, alone on the H200; wall time",
         "",
         f"{percents([run.metrics[f'accuracy/{length}'] for length in LENGTHS])}; {minutes} min {seconds} s with "
         "generation, encoding, compilation and evaluation",
@@ -277,7 +277,7 @@ def claims() -> Row:
     return Row(
         "comparisons behind the paper's claims 1–8 and 11",
         "the paper",
-        f"{sum(parts)} of {len(parts)} agree; all comparisons of claims {whole} do",
+        f"{sum(parts)} of {len(parts)} agree; claims {whole} agree in every comparison",
         "python -m paper claims",
         main=True,
     )
@@ -301,7 +301,7 @@ def relations() -> list[Row]:
     return [
         Row(
             f"accuracy on lengths 12–16, {networks['cells']['best-sorting']['graphs_seen']:,} graphs seen",
-            f"the paper's transformer here {percents(result('figure-sorting')['accuracy']['magnetic'])}",
+            f"the paper's transformer, trained here: {percents(result('figure-sorting')['accuracy']['magnetic'])}",
             f"relations of wires (task-specific) {percents(networks['accuracy']['best-sorting'])}",
             "python -m paper figure-best-sorting",
         ),
@@ -321,7 +321,7 @@ def distances() -> Row:
     other = paper["rows"]["magnetic"][paper["columns"].index("directed-distance dag rmse")]
     return Row(
         f"RMSE of directed distances in DAGs, {best['cells']['best-playground']['graphs_seen']:,} graphs seen",
-        f"the paper's transformer with magnetic encodings here {other:.3f}",
+        f"the paper's transformer with magnetic encodings, trained here: {other:.3f}",
         f"{error:.4f}",
         "python -m paper figure-best-distance",
         main=True,

@@ -30,7 +30,7 @@ TRAINED: dict[str, Callable[[Request], None]] = {
     "hypotheses": hypotheses.show,
     "claims": claims.judge,
 }
-"""Figures made of trainings: missing ones are trained. Claims only read results."""
+"""Figures made of training runs; missing runs are trained. `claims` only reads results."""
 
 app = typer.Typer(
     add_completion=False, pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
@@ -42,14 +42,15 @@ def main(
     what: Annotated[str, typer.Argument(help=f"One of {', '.join([*FIGURES, *TRAINED])}.")],
     out: Annotated[Path, typer.Option(help="Folder of results: tables, figures and JSON files.")] = Path("results"),
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    budget: Annotated[float, typer.Option(help="Fraction of each training to run.")] = 1.0,
+    budget: Annotated[float, typer.Option(help="Fraction of each training run to do.")] = 1.0,
     only: Annotated[str, typer.Option(help="Train only the cell of this name, or those whose names contain it.")] = "",
-    runs: Annotated[Path, typer.Option(help="Folder of trainings in progress.")] = Path("runs"),
+    runs: Annotated[Path, typer.Option(help="Folder of training runs in progress.")] = Path("runs"),
     device: Annotated[str, typer.Option(help="Device to train on: auto, cpu or cuda.")] = "auto",
     train: Annotated[bool, typer.Option("--train/--no-train", help="Whether to train missing cells.")] = True,
 ) -> None:
-    """Reproduce a figure of the paper: train what is missing, print the table, write the figure and a JSON file.
+    """Reproduce a figure of the paper: train missing cells, print the table, write the figure and a JSON file.
 
+    A cell is one training run of a figure.
     The two quick figures take minutes on two cores. `claims` compares the results with what the paper claims,
     `hypotheses` tests why some claims may not hold here.
     """

@@ -1,4 +1,4 @@
-"""What goes beyond the paper: models that were tuned for one task, and what each of their changes is worth."""
+"""Beyond the paper: models that were tuned for one task, and ablations of each of their changes."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ SHORTER = FOUR_MILLION
 
 OPTIMISER = {"lr": 2e-3, "betas": [0.9, 0.98], "clip": 0.075, "batch": 512, "epochs": 3.0, "warmup": 0.1}
 SORTING: Changes = {"model": {"name": "relations", "state": 32, "wires": 11}, "optim": OPTIMISER}
-"""Relations of wires, with an optimiser of their own."""
+"""Relations of wires, with their own optimiser settings."""
 
 SORTING_WITHOUT: dict[str, tuple[str, Changes]] = {
     "relations": ("magnetic", {"model": {"name": "transformer"}}),
@@ -28,7 +28,7 @@ CANDIDATES: dict[str, Changes] = {
     "reversed": {"task": {"train_reversed": True}, "optim": {"lr": 1e-3, "epochs": 2.0}},  # of 1.5 times the graphs
     "fresh": {"data": {"mode": "fresh"}, "optim": {"lr": 1e-3}},
 }
-"""What `SORTING` was chosen from: `fast` won."""
+"""The candidates from which `SORTING` was chosen; `fast` won."""
 
 CHOOSING: Changes = {"task": {"train_longest": 10, "valid_longest": 12}}
 """Candidates are trained on lengths 7 to 10 and judged on 11 and 12; no test length is looked at."""
@@ -56,7 +56,7 @@ DISTANCE_WITHOUT: dict[str, Changes] = {
 
 
 def sorting_cells() -> list[Cell]:
-    """The model with the whole training; then shorter, with all of its changes and without each of them.
+    """The model, trained in full; then trained on fewer graphs, with all of its changes and without each of them.
 
     >>> [cell.name for cell in sorting_cells()][:3]
     ['best-sorting', 'best-sorting-shorter', 'best-sorting-without-relations']
@@ -69,7 +69,7 @@ def sorting_cells() -> list[Cell]:
 
 
 def candidate_cells() -> list[Cell]:
-    """What the model was chosen from."""
+    """The candidates from which the model was chosen."""
     return [
         Cell(f"tried-sorting-{name}", "sorting", "none", merge(merge(SORTING, CHOOSING), changes), share=SHORTER)
         for name, changes in CANDIDATES.items()

@@ -1,4 +1,4 @@
-"""Trainings of figures: each cell is a configuration that is trained once and kept as one JSON file."""
+"""Training runs of figures: each cell is a configuration that is trained once; its result is one JSON file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ class Request:
     Args:
         out: Folder of results and figures.
         seed: Seed of everything random.
-        budget: Fraction of each training to run.
+        budget: Fraction of each training run to do.
         only: Name of the only cell to train, or a part of the names of several.
-        runs: Folder of trainings in progress.
+        runs: Folder of training runs in progress.
         device: auto, cpu or cuda.
         train: Whether to train missing cells.
     """
@@ -59,7 +59,7 @@ class Request:
             )
 
     def record(self, name: str) -> Record:
-        """Begin the record of a figure; refuse to overwrite one of a longer training or another seed."""
+        """Begin the record of a figure; raise an error if it would replace one of a longer run or another seed."""
         path = self.out / f"{name}.json"
         if path.exists():
             kept = read_record(path)
@@ -113,7 +113,7 @@ class Cell:
 def train_missing(cells: Sequence[Cell], request: Request) -> dict[str, Result]:
     """Train the cells that have no result yet, and return the results of all cells by name.
 
-    An interrupted training is resumed. Several processes can share the work: each takes the next cell that no other
+    An interrupted run is resumed. Several processes can share the work: each takes the next cell that no other
     process is training.
     """
     console = Console(stderr=True, soft_wrap=True, highlight=False)
@@ -138,7 +138,7 @@ def train_missing(cells: Sequence[Cell], request: Request) -> dict[str, Result]:
 
 
 def lock(cell: Cell, request: Request) -> FileLock:
-    """A lock beside the result; it is released when its process dies, and nobody waits for it."""
+    """A lock next to the result; it is released when its process dies, and no process waits for it."""
     path = cell.path(request)
     path.parent.mkdir(parents=True, exist_ok=True)
     return FileLock(path.with_name(f".{path.stem}.lock"), timeout=0)

@@ -1,4 +1,4 @@
-"""Tables and charts that figures of trainings share."""
+"""Tables and charts of the results of training runs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ LENGTHS = range(12, 17)
 """Lengths of sorting networks in validation (12) and test."""
 
 TABLE_COLUMNS = 4
-"""So many columns of numbers fit into a terminal."""
+"""Number of columns that fit into a terminal."""
 
 Values = Sequence[float | None]
 """Measured values; None where a cell has not been trained."""
@@ -33,7 +33,7 @@ Place = tuple[str, str]
 
 
 def measured(results: Mapping[str, Result], places: Sequence[Place]) -> Values:
-    """The values at these places."""
+    """The values of these metrics of these cells."""
     return [results[cell].metrics.get(metric) if cell in results else None for cell, metric in places]
 
 

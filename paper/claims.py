@@ -16,16 +16,16 @@ from paper.sorting import POTENTIALS, STEPS
 from paper.store import SAME_TRAINING, NotRun, Store
 
 EQUAL = 0.10
-"""Scores are equal within this difference, errors within this relative difference."""
+"""Scores are "equal" if they differ by at most this much, errors if they differ by at most this fraction."""
 
 AHEAD_SCORES, AHEAD_ERRORS = 0.01, 0.05
-"""A score is ahead of another by more than this difference, an error by more than this relative difference.
+"""A score is "ahead" of another if it is better by more than this much, an error if by more than this fraction.
 
-So a value can be ahead of another and equal to it: "ahead" is more than chance, "equal" what a claim calls alike.
+So a value can be ahead of another and equal to it: "ahead" means better by more than chance, "equal" about the same.
 """
 
 NO_GAIN = 0.02
-"""A smaller gain of a score counts as none."""
+"""A score that improves by less than this counts as unchanged."""
 
 SVD_TIMES, WALKS_BELOW_SVD = (3.0, 5.0), (0.2, 0.4)
 """What counts as "up to 4 times the error", and as "30% below"."""
@@ -170,7 +170,7 @@ def _pair(first: str, second: str, target: str, kind: str, relation: Callable[..
 
 
 def _appendix(model: str, main: str, target: str, relation: Callable[..., bool]) -> list[Comparison]:
-    """A model of the appendix and a main one: the whole training where both have it, else the shorter one."""
+    """A model of the appendix and a main one: full training runs if both have one, otherwise the shorter ones."""
     shorter = f"{main}-shorter" if target in FULL else main
     return [
         _pair(f"{model}-longer", main, target, kind, relation, otherwise=_pair(model, shorter, target, kind, relation))
@@ -320,7 +320,7 @@ CLAIMS = {
 def judge(request: Request) -> None:
     """Judge every claim by the results; print the table and write the JSON file."""
     if request.only:
-        raise ValueError(f"--only selects trainings and claims train nothing, got {request.only!r}: leave it out")
+        raise ValueError(f"--only selects cells to train and claims train nothing, got {request.only!r}: leave it out")
     request.require_results()
     record = Record("claims", request.seed)
     table = Table("", "claim", "our figures", "", title="What the paper claims", show_lines=True)
@@ -345,7 +345,7 @@ def judge(request: Request) -> None:
 
 
 def _verdict(found: Sequence[Found], missing: Sequence[str]) -> str:
-    """One failing part decides; otherwise a part that was not run leaves the claim open."""
+    """The claim fails if one part fails; otherwise it is open if a part has not been run."""
     failing = sum(not part.holds for part in found)
     if failing:
         return f"does not hold ({failing} of {len(found)} comparisons fail)"

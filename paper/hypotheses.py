@@ -1,4 +1,4 @@
-"""Why some of the paper's claims do not hold here: hypotheses, and the trainings that test them."""
+"""Why some of the paper's claims do not hold here: hypotheses, and the training runs that test them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ class Hypothesis:
     Args:
         claim: Numbers of the claims.
         text: The hypothesis.
-        cells: Trainings that test it.
+        cells: Training runs that test it.
         beside: Names of cells of figures that they are compared with.
         metrics: Metrics to show.
         distances: Statistics of directed distances to show, by their names in `distributions.json`.
@@ -70,7 +70,7 @@ def longer(name: str, share: float = SIX_MILLION) -> Cell:
 
 
 def small(encoding: str, times: int) -> Cell:
-    """The quick preset (minutes on two cores) with so many times its 10,000 graphs."""
+    """The quick preset (minutes on two cores), trained on a multiple of its 10,000 graphs."""
     task = {"target": "undirected-distance", "train": times * 10_000}
     return Cell(f"quick-undirected-{encoding}-{times}", "distances", encoding, {"task": task}, "quick")
 

@@ -1,6 +1,6 @@
 """Rewrite results of earlier versions to the present format of configurations: `python -m paper.migrate results`.
 
-Files are renamed to the new hashes. Whoever has no old results can ignore this file.
+Files are renamed to the new hashes. If you have no old results, you can ignore this file.
 """
 
 import re

@@ -49,7 +49,7 @@ def cell_name(model: str, target: str, kind: str) -> str:
 
 
 def playground_cells() -> list[Cell]:
-    """All cells, the longest trainings first."""
+    """All cells, the longest runs first."""
     full = [(name, *what, target, WHOLE) for target in FULL for name, what in MAIN.items()]
     shorter = {f"{name}-shorter": MAIN[name] for name in COMPARED}
     short = [

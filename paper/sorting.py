@@ -12,7 +12,7 @@ STEPS = (1, 2, 3, 4, 5)
 
 
 def encoding_cells() -> list[Cell]:
-    """Each encoding with the whole training; magnetic and walks with a second seed."""
+    """Each encoding, trained in full; magnetic and walks also with a second seed."""
     first = [Cell(f"sorting-{encoding}", "sorting", encoding, {}) for encoding in ENCODINGS]
     second = [
         Cell(f"sorting-{encoding}-second", "sorting", encoding, {"run": {"seed": 1}}) for encoding in ENCODINGS[:2]
@@ -21,7 +21,7 @@ def encoding_cells() -> list[Cell]:
 
 
 def potential_cells() -> list[Cell]:
-    """Magnetic encodings by relative potential; the warm-up is as long as in the whole training.
+    """Magnetic encodings by relative potential; the warm-up is as long as in a full training run.
 
     With a third of it, the loss stayed at that of guessing until the learning rate had decayed (see `hypotheses`).
     """

@@ -1,4 +1,4 @@
-"""Results of finished trainings: the files of `results/cells`, read once and found by configuration or by name."""
+"""Results of finished training runs: the files of `results/cells`, read once and found by configuration or by name."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from magnetite.training.config import Config
 
 HASH_LENGTH = 12
 SAME_TRAINING = 0.05
-"""Trainings are compared if the numbers of graphs they saw differ by at most this fraction."""
+"""Training runs are compared if the numbers of graphs they have seen differ by at most this fraction."""
 
 
 class NotRun(LookupError):
@@ -21,7 +21,7 @@ class NotRun(LookupError):
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one training.
+    """The result of one training run.
 
     Args:
         name: Name of the cell, from the name of the file.
@@ -76,7 +76,7 @@ class Store:
                 self._results[path] = Result(path.stem[: -HASH_LENGTH - 1], _read(path))
 
     def find(self, name: str, hash: str) -> Result | None:
-        """The result of the configuration with this hash, preferably under this name: figures share trainings."""
+        """The result of the configuration with this hash, preferably of this name, since figures share cells."""
         found = [result for result in self._results.values() if result.hash == hash]
         return min(found, key=lambda result: result.name != name, default=None)
 
@@ -113,5 +113,7 @@ def _read(path: Path) -> dict[str, Any]:
     content = read_record(path)
     missing = {"config", "figures", "graphs_seen"} - content["result"].keys()
     if missing:
-        raise DamagedFile(f"{path} is not the result of a training (missing: {', '.join(sorted(missing))}): {ADVICE}")
+        raise DamagedFile(
+            f"{path} is not the result of a training run (missing: {', '.join(sorted(missing))}): {ADVICE}"
+        )
     return content

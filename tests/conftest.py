@@ -1,4 +1,4 @@
-"""What all tests share: hypothesis settings and random odd digraphs."""
+"""Shared by all tests: hypothesis settings and unusual random digraphs."""
 
 from collections.abc import Iterator
 

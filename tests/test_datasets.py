@@ -37,7 +37,7 @@ def test_distances(tmp_path):
     assert batch.y.shape == batch.mask.shape
 
 
-def test_data_are_generated_once_and_another_task_is_refused(tmp_path):
+def test_data_are_generated_once_and_another_task_is_rejected(tmp_path):
     task = Sorting(valid=10)
     one = SortingDataset(tmp_path, task, split="valid")
     stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "processed").glob("*.safetensors")}

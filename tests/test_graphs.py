@@ -55,7 +55,7 @@ def test_features_come_along_from_pyg(graphs):
             assert same(found, labelled)
 
 
-def test_what_pyg_counts_or_cannot_stack_is_no_feature():
+def test_attributes_that_pyg_shifts_or_cannot_stack_are_not_features():
     edges = torch.tensor([[0, 1], [1, 0]])
     data = [
         Data(edge_index=edges, num_nodes=2, y=1.5, name="first", face_index=torch.zeros(2, 1), pairs=torch.ones(4)),
@@ -214,7 +214,7 @@ def test_missing_networkx_weights_are_one():
         (lambda: mt.Digraphs.from_edges([[0], [1]]).replace(node_ptr=torch.tensor([1, 2])), "start at 0"),
     ],
 )
-def test_bad_input_is_refused_with_the_reason(build, message):
+def test_bad_input_is_rejected_with_the_reason(build, message):
     with pytest.raises(ValueError, match=message) as caught:
         build()
     assert "\n" not in str(caught.value)

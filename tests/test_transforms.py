@@ -123,7 +123,7 @@ def test_as_transform_and_pre_transform(tmp_path):
 
 
 @pytest.mark.parametrize("make", [lambda: AddSVDPE(rank=2, attr_name="node_index"), lambda: AddSVDPE(2, "my_batch")])
-def test_names_that_pyg_shifts_are_refused(make):
+def test_names_that_pyg_shifts_are_rejected(make):
     with pytest.raises(ValueError, match="shifts"):
         make()
 

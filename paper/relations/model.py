@@ -33,8 +33,8 @@ class WireRelations(GraphModel):
     Args:
         width: Size of a node's state and of the graph token.
         head: A head that reads the graph token.
-        position: Encoder of positions, or a list of them.
-        embedding: Embedding of the node features, or a list of them; by default all nodes are equal.
+        position: Position encoder, or a list of them.
+        embedding: Embedding of the node features, or a list of them; by default all nodes have the same vector.
         state: Size of the vector of two wires.
         wires: Largest number of wires in training, where shapes are fixed.
 
@@ -131,7 +131,7 @@ def networks_of(batch: Batch) -> Networks:
     >>> networks_of(mt.batch(graphs)).first.tolist()
     [0, 2]
     """
-    most = max(bucket.nodes for bucket in batch.buckets) - 1  # one place is the graph token's
+    most = max(bucket.nodes for bucket in batch.buckets) - 1  # one position is the graph token's
     counts = [sum(b.graphs for b in batch.buckets if b.nodes - 1 > step) for step in range(most)]
     order = batch.places.layout.width.argsort(descending=True, stable=True)
     return Networks(batch.sizes.cumsum(0) - batch.sizes, batch.sizes, order, counts)

@@ -24,14 +24,14 @@ if TYPE_CHECKING:  # SciPy and networkx take longer to import than all of magnet
 class Digraphs(Packed):
     """Many directed graphs, packed: the nodes and edges of all graphs one after the other.
 
-    An edge `(u, v)` points from `u` to `v`. Most users build it with `from_edges`, `from_networkx`, `from_scipy`,
-    `from_pyg` or `magnetite.read`. `edges` numbers the nodes from 0 within each graph, so a slice of a million graphs
-    is a view; `edge_index` numbers them across all graphs, as in a PyG batch.
+    An edge `(u, v)` points from `u` to `v`. Use `from_edges`, `from_networkx`, `from_scipy`, `from_pyg` or
+    `magnetite.read` instead of the constructor. `edges` numbers the nodes from 0 within each graph, so a slice of a
+    million graphs is a view; `edge_index` numbers them across all graphs, as in a PyG batch.
 
     Args:
         node_ptr: Where the nodes of each graph begin, `[graphs + 1]`.
-        edge_ptr: Where the edges of each graph begin, `[graphs + 1]`.
         edges: Source and target of each edge, numbered within its graph.
+        edge_ptr: Where the edges of each graph begin, `[graphs + 1]`.
         weights: One positive weight per edge, or None if all weights are 1.
         node_features: Tensors by name, with one row per node.
         edge_features: Tensors by name, with one row per edge.
@@ -287,7 +287,7 @@ class Digraphs(Packed):
 
 
 def read(path: str | Path) -> Digraphs:
-    """Read graphs from a file, by its extension; `names` holds the names of the nodes if the format has names.
+    """Read graphs from a file whose extension selects the format; `names` holds the node names if the format has any.
 
     Args:
         path: An edge list (.txt, .edges, .edgelist, .csv), GraphML (.graphml), node-link JSON (.json), a SciPy sparse

@@ -1,4 +1,4 @@
-"""Figures of graphs with their first eigenvector: size shows the real part of each node, colour the imaginary part."""
+"""Figures of graphs with their first eigenvector: node sizes show the real part, colours the imaginary part."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FIGURE_EXTENSIONS = (".png", ".svg", ".pdf")
 
 LARGEST = 400
-"""Most nodes of a graph that is drawn."""
+"""Largest number of nodes of a graph that can be drawn."""
 
 
 def draw_first_eigenvector(

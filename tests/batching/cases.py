@@ -95,5 +95,5 @@ def forms(
 
 
 def real_nodes(batch: Batch, values: Tensor) -> Tensor:
-    """What the real nodes have."""
+    """The entries of the real nodes."""
     return values[: batch.num_nodes][batch.node_mask]

@@ -37,7 +37,7 @@ def some_sizes(seed: int, count: int) -> Sizes:
 
 
 def cost(shapes: tuple[BatchShape, ...]) -> int:
-    """What `plan` minimises: padded nodes, and a constant per bucket."""
+    """The cost that `plan` minimises: padded nodes, and a constant per bucket."""
     return sum(shape.tokens + buckets.BUCKET_COST * len(shape.buckets) for shape in shapes)
 
 
@@ -75,7 +75,7 @@ def test_every_graph_fits_and_capacities_are_tight(seed, processes, batch, token
         assert shape.tokens <= tokens or len(shape.buckets) == 1
         for bucket in shape.buckets:
             largest = sizes.nodes[rows[:, start : start + bucket.graphs]].max()
-            assert largest < bucket.nodes <= largest + MULTIPLE  # the last place is kept for the graph token
+            assert largest < bucket.nodes <= largest + MULTIPLE  # the last position is reserved for the graph token
             assert bucket.nodes % MULTIPLE == 0
             assert bucket.graphs * bucket.nodes <= tokens or bucket.graphs <= max(1, share // CUTS)
             start += bucket.graphs
@@ -149,7 +149,7 @@ def test_without_query_pairs_there_is_no_room_for_them():
     assert {shape.queries for shape in grow(plan(extent, tokens=500), extent)} == {0}
 
 
-def test_a_batch_that_processes_cannot_divide_is_refused():
+def test_a_batch_that_processes_cannot_divide_is_rejected():
     with pytest.raises(ValueError, match="a batch of 3 graphs must be a multiple of the number of processes, 2"):
         Extent.of(np.array([[0, 1, 2]]), some_sizes(0, 3), processes=2)
 

@@ -66,7 +66,7 @@ def test_padding_is_zero(graphs):
     assert not batch.encoding("eigenpairs").vectors[nodes].any()
     for walks, filled in zip(batch.encoding("pairs"), batch.filled(), strict=True):
         assert not walks[~(filled[:, :, None] & filled[:, None])].any()
-    assert not any(filled[:, -1].any() for filled in batch.filled())  # the place of the graph token
+    assert not any(filled[:, -1].any() for filled in batch.filled())  # the position of the graph token
 
 
 @few
@@ -162,24 +162,24 @@ def gathered(shape: BatchShape) -> mt.batching.Batch:
         (lambda: mt.batch(GRAPHS[:0]), "ids is empty"),
     ],
 )
-def test_what_does_not_fit_is_refused(attempt, message):
+def test_what_does_not_fit_is_rejected(attempt, message):
     with pytest.raises(ValueError, match=message):
         attempt()
 
 
 @pytest.mark.parametrize("ids", [[2], torch.tensor([0, -3])])
-def test_graphs_that_do_not_exist_are_refused(ids):
+def test_graphs_that_do_not_exist_are_rejected(ids):
     with pytest.raises(IndexError, match=r"graph (2|-3) does not exist: ids go from 0 to 1, or from -2 to -1"):
         mt.batch(GRAPHS, ids=ids)
 
 
 @pytest.mark.parametrize("ids", [torch.tensor([0.0, 1.0]), torch.tensor([True, False]), torch.tensor([[0, 1]])])
-def test_ids_of_another_kind_are_refused(ids):
+def test_ids_of_another_kind_are_rejected(ids):
     with pytest.raises(TypeError, match="ids must be a list or 1-d tensor of integers"):
         mt.batch(GRAPHS, ids=ids)
 
 
-def test_encodings_that_cannot_be_batched_are_refused():
+def test_encodings_that_cannot_be_batched_are_rejected():
     count = GRAPHS.num_nodes
     walks = TopPairs(
         node_ptr=GRAPHS.node_ptr,

@@ -77,10 +77,10 @@ def test_query_pairs_are_saved_and_loaded(tmp_path):
     }
 
 
-def test_pairs_that_do_not_fit_or_belong_to_other_graphs_are_refused():
+def test_pairs_that_do_not_fit_or_belong_to_other_graphs_are_rejected():
     query = query_of(GRAPHS, [[(0, 1, 1)] * 6, [(0, 1, 1)] * 2])
     shape = BatchShape((Bucket(2, 8),), nodes=5, edges=3, queries=7)
-    with pytest.raises(ValueError, match="8 query pairs do not fit into 7: give a larger shape"):
+    with pytest.raises(ValueError, match="8 query pairs do not fit into a shape with 7: give a larger shape"):
         gather(GRAPHS, torch.arange(2), shape, {}, query)
     with pytest.raises(ValueError, match="query belongs to other graphs"):
         mt.batch(GRAPHS, query=query[:1])

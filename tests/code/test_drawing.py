@@ -67,7 +67,7 @@ def test_two_graphs_are_drawn_side_by_side():
     assert places[0][1] == places[1][1]
 
 
-def test_unknown_layouts_are_refused():
+def test_unknown_layouts_are_rejected():
     with pytest.raises(ValueError, match="layout must be one of auto, layers, got 'spiral'"):
         to_svg(small(), layout="spiral")
 

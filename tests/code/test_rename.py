@@ -104,7 +104,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_would_change_the_program_is_refused(case):
+def test_what_would_change_the_program_is_rejected(case):
     source, names, message = REFUSED[case]
     with pytest.raises(ValueError, match=message):
         rename(source, names)
@@ -122,7 +122,7 @@ def test_a_method_cut_out_of_its_class():
 
 
 @pytest.mark.parametrize("depth", [800, 3000])
-def test_very_deep_expressions_are_refused(depth):
+def test_very_deep_expressions_are_rejected(depth):
     with pytest.raises(ValueError, match="deep"):
         rename("def f(a):\n    return " + " + ".join(["a"] * depth), {"a": "x"})
 

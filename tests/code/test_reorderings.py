@@ -234,14 +234,14 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_refused(case):
+def test_bad_input_is_rejected(case):
     options, message = BAD[case]
     with pytest.raises(ValueError, match=message):
         reorderings(**options)
 
 
 @pytest.mark.parametrize("depth", [800, 3000])
-def test_very_deep_expressions_are_refused(depth):
+def test_very_deep_expressions_are_rejected(depth):
     source = "def f(a):\n    return " + " + ".join(["a"] * depth)
     with pytest.raises(ValueError, match="deep"):
         list(reorderings(source, limit=1))

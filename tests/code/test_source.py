@@ -111,11 +111,11 @@ def test_graphs_can_be_pickled():
     assert pickle.loads(pickle.dumps(graph)).hash == graph.hash
 
 
-def test_a_single_path_is_refused():
+def test_a_single_path_is_rejected():
     with pytest.raises(ValueError, match="is a single path: give a list"):
         next(code.build_files("source.py"))
 
 
-def test_a_function_object_is_refused():
+def test_a_function_object_is_rejected():
     with pytest.raises(TypeError, match=r"give inspect\.getsource"):
         code.build(test_a_single_path_is_refused)

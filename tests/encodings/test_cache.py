@@ -64,7 +64,7 @@ def test_the_second_time_nothing_is_computed(graphs, calls, tmp_path):
     assert same(first, by_shard(mt.Laplacian(k=2), graphs))
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(graphs, calls, tmp_path):
+def test_an_interrupted_run_continues_where_it_stopped(graphs, calls, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         mt.cached(Counting(str(calls), stop_after=2), graphs, tmp_path / "store")
     result = mt.cached(Counting(str(calls)), graphs, tmp_path / "store")  # touch() fails if a shard is computed twice

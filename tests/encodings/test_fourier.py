@@ -27,12 +27,12 @@ def test_filtering_by_the_eigenvalues_applies_the_laplacian(odd, pairs):
         torch.testing.assert_close(filtered[rows], magnetic_laplacian(adjacency, 0.1) @ signal[rows])
 
 
-def test_incomplete_eigenpairs_are_refused(odd):
+def test_incomplete_eigenpairs_are_rejected(odd):
     pairs = mt.MagneticLaplacian(k=2)(odd)
     with pytest.raises(ValueError, match="larger k"):
         mt.fourier(pairs, torch.zeros(odd.num_nodes, 1))
 
 
-def test_wrong_signals_are_refused(pairs):
+def test_wrong_signals_are_rejected(pairs):
     with pytest.raises(ValueError, match="one row per node"):
         mt.fourier(pairs, torch.zeros(3, 1))

@@ -55,7 +55,7 @@ def test_sparse_walks_of_many_graphs(odd):
 
 
 @pytest.mark.parametrize("wrong", [{"top": 0}, {"tolerance": 0.0}, {"tolerance": 2.0}, {"steps": 0}, {"restart": 0.0}])
-def test_wrong_parameters_are_refused(wrong):
+def test_wrong_parameters_are_rejected(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         mt.SparseRandomWalk(**wrong)
 

@@ -151,7 +151,7 @@ def test_extreme_weights():
         )
 
 
-def test_other_graph_types_are_refused_with_the_way_to_convert():
+def test_other_graph_types_are_rejected_with_the_way_to_convert():
     for encoding in (mt.MagneticLaplacian(k=2), mt.Laplacian(k=2)):
         with pytest.raises((TypeError, TypeCheckError)):
             encoding(nx.path_graph(3, nx.DiGraph))

@@ -116,7 +116,7 @@ def test_node_ids_out_of_range_in_npz(tmp_path):
         mt.read(tmp_path / "a.npz")
 
 
-def test_pickled_arrays_are_refused(tmp_path):
+def test_pickled_arrays_are_rejected(tmp_path):
     np.savez(tmp_path / "a.npz", edge_index=np.array([{"a": 1}], dtype=object))
     with pytest.raises(ValueError, match="pickle"):
         mt.read(tmp_path / "a.npz")

@@ -28,7 +28,7 @@ def test_a_failure_leaves_what_was_there(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_files_without_our_checksum_are_refused(tmp_path):
+def test_files_without_our_checksum_are_rejected(tmp_path):
     from safetensors.torch import save_file
 
     save_file({"a": torch.zeros(3)}, tmp_path / "foreign.safetensors")

@@ -1,4 +1,4 @@
-"""What the tests of CUDA kernels share: where they run, and when results are close enough."""
+"""Shared by the tests of CUDA kernels: where they run, and when results are close enough."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -26,7 +26,7 @@ def test_every_source_is_complete(path: Path) -> None:
 
 
 def compiled_with(monkeypatch: pytest.MonkeyPatch, kernel: Kernel, shared_bytes: int) -> tuple[list, list]:
-    """What the compiler and the kernel are given."""
+    """The arguments of the compiler and of the kernel."""
     compiled, launched = [], []
 
     def compile_cuda(*arguments):

@@ -32,7 +32,7 @@ def one_graph(graphs, solved, index, kept):
 
 @pytest.mark.parametrize("operator", OPERATORS, ids=str)
 @pytest.mark.parametrize("k", [1, 7, 40])
-def test_every_pair_is_one_of_the_dense_matrix(odd_weighted, operator, k):
+def test_every_eigenpair_is_one_of_the_dense_matrix(odd_weighted, operator, k):
     solved = lowest_of_graphs(*parts(odd_weighted), operator, k)
     assert solved.passed.all()
     for index, graph in enumerate(odd_weighted):
@@ -99,7 +99,7 @@ def test_degenerate_graphs():
             assert lowest_of_graphs(*parts(graphs), operator, k).passed.all()
 
 
-def test_what_fails_goes_to_the_other_drivers(odd, monkeypatch):
+def test_graphs_that_fail_verification_go_to_the_other_drivers(odd, monkeypatch):
     import magnetite.encodings.solve as solve
 
     def fails_everywhere(*arguments):

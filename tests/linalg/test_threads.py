@@ -33,7 +33,7 @@ def _nap(part):
 
 
 def test_a_forked_process_has_threads_of_its_own():
-    """Data loaders fork: a pool whose threads the parent has started would wait for ever in the child."""
+    """Data loaders fork: a pool whose threads the parent has started would wait forever in the child."""
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:

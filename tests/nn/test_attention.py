@@ -105,7 +105,7 @@ def test_length_scaled_attention_grows_with_the_logarithm_of_the_size(graph_toke
         torch.testing.assert_close(together[own], expected, rtol=1e-5, atol=1e-5)
 
 
-def test_wrong_options_are_refused():
+def test_wrong_options_are_rejected():
     with pytest.raises(ValueError, match="width must be a multiple of heads, got width=10 and heads=4"):
         Attention(10, heads=4)
     with pytest.raises(ValueError, match="norm must be 'post' or 'pre', got 'batch'"):

@@ -52,27 +52,27 @@ def test_an_unknown_class_is_named(saved):
         nn.load(saved)
 
 
-def test_a_folder_without_a_model_is_refused(tmp_path):
+def test_a_folder_without_a_model_is_rejected(tmp_path):
     with pytest.raises(FileNotFoundError, match="give the folder of a saved model"):
         nn.load(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1, 2]", "{}", "null", "\x00\x01"])
-def test_a_damaged_description_is_refused(saved, text):
+def test_a_damaged_description_is_rejected(saved, text):
     (saved / "model.json").write_text(text)
     with pytest.raises(DamagedFile, match="is not a valid description of a model"):
         nn.load(saved)
 
 
 @pytest.mark.parametrize("kept", [0, 7, 100, -9])
-def test_truncated_parameters_are_refused(saved, kept):
+def test_truncated_parameters_are_rejected(saved, kept):
     path = saved / "model.safetensors"
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(DamagedFile, match=r"model\.safetensors"):
         nn.load(saved)
 
 
-def test_parameters_of_another_model_are_refused(saved, tmp_path):
+def test_parameters_of_another_model_are_rejected(saved, tmp_path):
     other = nn.DigraphTransformer(32, 1, nn.GraphHead(2), heads=2)
     other.save(tmp_path / "other")
     (tmp_path / "other" / "model.safetensors").rename(saved / "model.safetensors")

@@ -72,7 +72,7 @@ def test_models_and_networks_take_lists_of_embeddings(tmp_path):
         assert (model(changed) - model(graphs)).abs().max() > 1e-4
 
 
-def test_embeddings_that_belong_to_another_model_are_refused():
+def test_embeddings_that_belong_to_another_model_are_rejected():
     used = nn.CategoryNodes({"kind": 5})
     nn.DigraphTransformer(16, 1, nn.NodeHead(1), embedding=used)
     for embedding in (used, [nn.LinearNodes("x", 2), used]):

@@ -55,6 +55,6 @@ def test_graph_tokens_exchange_no_messages(make):
 
 
 @pytest.mark.parametrize("make", [lambda head: nn.DigraphGNN(WIDTH, head), lambda head: nn.MagNet(WIDTH, 2, head)])
-def test_a_graph_token_that_no_message_reaches_is_refused(make):
+def test_a_graph_token_that_no_message_reaches_is_rejected(make):
     with pytest.raises(ValueError, match="readout='cls' needs attention: give the head readout='mean' or 'sum'"):
         make(nn.GraphHead(2, readout="cls"))

@@ -62,7 +62,7 @@ def test_pair_features_join_after_the_first_layer_or_within_it(pair_layer):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5, msg=lambda text, name=name: f"{name} {text}")
 
 
-def test_pairs_follow_their_nodes():
+def test_query_pairs_follow_their_nodes():
     graphs = generic_digraphs(5, count=1)
     permuted, number = permute(graphs, seed=1)
     network, size = model(nn.PairHead(positive=True)), graphs.num_nodes
@@ -105,7 +105,7 @@ def test_words_are_lowered_at_evaluation_only():
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def test_gradients_of_many_pairs_are_summed_in_single_precision(device):
+def test_gradients_of_many_query_pairs_are_summed_in_single_precision(device):
     """One node is in thousands of query pairs: a sum in bfloat16 would stop growing after some hundreds."""
     graphs = mt.Digraphs.from_edges([[0], [1]])
     batch, head = mt.batch(graphs, query=query_of(graphs, [[(0, 1, 0)] * 4096]), device=device), nn.PairHead(hidden=8)
@@ -126,7 +126,7 @@ def test_gradients_of_many_pairs_are_summed_in_single_precision(device):
     assert float((rough - exact).norm() / exact.norm()) < 0.05
 
 
-def test_wrong_heads_are_refused():
+def test_wrong_heads_are_rejected():
     graphs = generic_digraphs(0)
     with pytest.raises(
         ValueError, match="gives 0 features per pair, this PairHead takes 4: make it with pair_channels=0"

@@ -40,7 +40,7 @@ def test_renumbered_nodes_give_renumbered_answers(name, seed):
 @every_model
 @few
 @given(digraphs(min_graphs=2, max_nodes=9))
-def test_padding_buckets_and_company_change_nothing(name, graphs):
+def test_padding_buckets_and_other_graphs_change_nothing(name, graphs):
     model = ZOO[name].model(nn.NodeHead(3))
     parts = encoded(model, graphs)
     alone = [node_answers(model, mt.batch(graphs, ids=[number], **parts)) for number in range(len(graphs))]
@@ -103,12 +103,12 @@ def test_graphs_and_pyg_batches_are_encoded(name):
 
 
 def query_answers(model: nn.GraphModel, batch: Batch) -> Tensor:
-    """The answers for the real query pairs."""
+    """The predictions for the real query pairs."""
     return model(batch)[batch.query.mask]
 
 
 def chosen_answers(model: nn.GraphModel, batch: Batch, query: QueryPairs) -> Tensor:
-    """The same, chosen from the answers for all pairs of the graphs."""
+    """The same, selected from the predictions for all node pairs of the graphs."""
     graph = torch.repeat_interleave(query.counts)
     first = batch.sizes.square().cumsum(0) - batch.sizes.square()
     source, target = query.nodes.long()
@@ -118,7 +118,7 @@ def chosen_answers(model: nn.GraphModel, batch: Batch, query: QueryPairs) -> Ten
 
 
 @every_model
-def test_query_pairs_get_the_answers_and_gradients_of_all_pairs(name):
+def test_query_pairs_get_the_predictions_and_gradients_of_all_node_pairs(name):
     graphs, model = generic_digraphs(1), ZOO[name].pair_model()
     query, found = some_query(graphs, 1), {}
     for form, batch in forms(graphs, encoded(model, graphs), query).items():
@@ -140,7 +140,7 @@ def test_query_pairs_get_the_answers_and_gradients_of_all_pairs(name):
 
 @every_model
 @torch.no_grad()
-def test_padding_buckets_and_company_change_no_answer_for_pairs(name):
+def test_padding_buckets_and_other_graphs_do_not_change_predictions_for_query_pairs(name):
     graphs, model = generic_digraphs(4), ZOO[name].pair_model()
     query, parts = some_query(graphs, 4), encoded(model, graphs)
     alone = [mt.batch(graphs, ids=[number], query=query, **parts) for number in range(len(graphs))]
@@ -151,7 +151,7 @@ def test_padding_buckets_and_company_change_no_answer_for_pairs(name):
 
 @every_equivariant_model
 @torch.no_grad()
-def test_renumbered_pairs_get_the_same_answers(name):
+def test_renumbered_query_pairs_get_the_same_predictions(name):
     graphs, model = generic_digraphs(2), ZOO[name].pair_model()
     permuted, number = permute(graphs, seed=3)
     query = some_query(graphs, 2)

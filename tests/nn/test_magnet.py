@@ -43,7 +43,7 @@ def test_filters_are_chebyshev_polynomials():
     torch.testing.assert_close(torch.complex(real, imag)[0], expected)
 
 
-def test_wrong_options_are_refused():
+def test_wrong_options_are_rejected():
     with pytest.raises(ValueError, match="outside"):
         nn.MagNet(WIDTH, 2, nn.NodeHead(1), q=0.7)
     with pytest.raises(ValueError, match="order must be at least 1, got 0"):

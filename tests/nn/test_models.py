@@ -1,4 +1,4 @@
-"""Models are put together from parts; wrong parts are refused with a message that says what to do."""
+"""Models are built from parts; wrong parts are rejected with a message that says what to do."""
 
 import subprocess
 import sys
@@ -72,7 +72,7 @@ def test_every_layer_has_its_own_local_network():
     assert not torch.equal(one, other)
 
 
-def test_pair_features_that_no_head_reads_are_refused():
+def test_pair_features_that_no_head_reads_are_rejected():
     model = transformer(nn.PairHead(), position=nn.SPE(k=2, pairs=True))
     with pytest.raises(ValueError, match="gives 32 features per pair, this PairHead takes 0"):
         model(GRAPHS)
@@ -81,14 +81,14 @@ def test_pair_features_that_no_head_reads_are_refused():
 @pytest.mark.parametrize(("heads", "layers"), [(3, 2), (4, 3)])
 def test_biases_must_fit_the_attention(heads, layers):
     assert transformer(nn.GraphHead(2), position=Biased(4, 1))(GRAPHS).shape == (1, 2)
-    with pytest.raises(ValueError, match=f"biases {layers} layers of {heads} heads, the model has 2 of 4"):
+    with pytest.raises(ValueError, match=f"biases for {layers} layers of {heads} heads, the model has 2 of 4"):
         transformer(nn.GraphHead(2), position=Biased(heads, layers))(GRAPHS)
 
 
 @pytest.mark.parametrize("make", [nn.DigraphGNN, lambda width, **parts: nn.MagNet(width, 2, **parts)])
 def test_biases_need_attention(make):
     model = make(16, head=nn.GraphHead(2, readout="mean"), position=Biased(4, 1))
-    with pytest.raises(ValueError, match="gives attention biases, but this model has no attention"):
+    with pytest.raises(ValueError, match="has attention biases, but this model has no attention"):
         model(GRAPHS)
 
 
@@ -110,7 +110,7 @@ for attempt in (
 
 
 def test_arguments_of_other_types_are_named():
-    """In a process of its own: in pytest, annotations are checked first."""
+    """In a separate process, because pytest checks annotations first."""
     lines = subprocess.run([sys.executable, "-c", WRONG_TYPES], capture_output=True, text=True, check=True).stdout
     encoder, batch, result, ids = lines.splitlines()
     assert "position must be an encoder such as MagLapNet(k=8, width=16), got MagneticLaplacian(" in encoder

@@ -103,7 +103,7 @@ def test_the_latest_class_of_a_name_is_saved(tmp_path):
         return RepeatedHead
 
     first, second = defined(), defined()
-    with pytest.raises(TypeError, match=r"another class .*RepeatedHead, too: rename one to save both"):
+    with pytest.raises(TypeError, match=r"two classes are named .*RepeatedHead: rename one of them to save both"):
         nn.DigraphTransformer(16, 1, first(2)).save(tmp_path / "first")
     assert not (tmp_path / "first").exists()
     nn.DigraphTransformer(16, 1, second(2)).save(tmp_path / "second")
@@ -117,7 +117,7 @@ def test_a_class_with_a_name_of_magnetite_is_not_mistaken_for_it(tmp_path):
         assert type(nn.load(tmp_path / kind.__module__).head) is kind
 
 
-def test_arguments_that_json_cannot_hold_are_refused(tmp_path):
+def test_arguments_that_json_cannot_hold_are_rejected(tmp_path):
     class Scaled(nn.GraphHead):
         def __init__(self, scale: torch.Tensor):
             super().__init__(2)
@@ -130,7 +130,7 @@ def test_arguments_that_json_cannot_hold_are_refused(tmp_path):
         def __init__(self, *outputs: int):
             super().__init__(sum(outputs))
 
-    with pytest.raises(TypeError, match="Several takes any number of arguments: give it a list to save it"):
+    with pytest.raises(TypeError, match=r"Several cannot be saved, because its constructor takes \*args"):
         nn.describe(Several(1, 2))
 
 

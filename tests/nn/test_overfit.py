@@ -84,7 +84,7 @@ def test_sorting_networks_are_learnt_by_heart(name, networks):
     assert steps < STEPS
 
 
-def test_adjacent_pairs_are_learnt_by_heart():
+def test_adjacent_node_pairs_are_learnt_by_heart():
     generator = torch.Generator().manual_seed(0)
     sizes = torch.randint(8, 18, (32,), generator=generator).tolist()
     upper = [torch.triu(torch.rand(size, size, generator=generator) < 0.2, 1) for size in sizes]

@@ -1,4 +1,4 @@
-"""Trainings of figures, the store of their results, and figures made of them."""
+"""Training runs of figures, the store of their results, and the figures."""
 
 import json
 from dataclasses import replace

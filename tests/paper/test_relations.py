@@ -101,7 +101,7 @@ def test_a_wire_without_comparators_matters():
     assert float((four - five).detach().abs().max()) > 1e-4
 
 
-def test_wrong_networks_are_refused():
+def test_wrong_networks_are_rejected():
     model, graphs = made(), SortingNetwork(3, [(0, 2), (0, 1), (1, 2)]).to_digraphs()
     with pytest.raises(ValueError, match="points to a node of lower number"):
         model(mt.batch(graphs.reverse()).map(doubled))
@@ -182,7 +182,7 @@ def test_gpu_and_cpu_agree(state, half, error):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
-def test_a_captured_training_equals_an_eager_one(tmp_path, precision):
+def test_a_captured_run_equals_an_eager_one(tmp_path, precision):
     task = {"train": 600, "valid": 12, "test": 8, "train_longest": 7, "valid_longest": 8}
     model = {"name": "relations", "width": 32, "state": 16, "wires": 7}
     losses = []

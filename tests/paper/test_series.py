@@ -1,4 +1,4 @@
-"""A series of trainings on one machine: commands of each process, printed by a stand-in for Python."""
+"""A series of training runs on one machine: commands of each process, printed by a stand-in for Python."""
 
 import os
 import signal

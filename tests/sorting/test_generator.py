@@ -97,7 +97,7 @@ def test_these_bytes_never_change():
 
 
 @pytest.mark.parametrize("lengths", [[1], [21], []])
-def test_lengths_out_of_range_are_refused(lengths):
+def test_lengths_out_of_range_are_rejected(lengths):
     with pytest.raises(ValueError, match="lengths must be from 2 to 20"):
         generate(1, lengths=lengths, seed=0)
 
@@ -111,6 +111,6 @@ def test_importing_it_does_not_load_numba():
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"
 
 
-def test_negative_counts_are_refused():
+def test_negative_counts_are_rejected():
     with pytest.raises(ValueError, match="count=-1"):
         generate(-1, lengths=[7], seed=0)

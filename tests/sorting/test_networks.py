@@ -113,7 +113,7 @@ def test_files(tmp_path):
         ({"length": "3", "comparators": []}, "expected a network"),
     ],
 )
-def test_bad_networks_are_refused(content, message):
+def test_bad_networks_are_rejected(content, message):
     with pytest.raises(ValueError, match=message):
         SortingNetwork.from_dict(content)
 

@@ -91,7 +91,7 @@ def test_counts_beyond_floats():
     assert estimate_topological_sorts(many, states=5, runs=2).value > 10**800
 
 
-def test_bad_input_is_refused():
+def test_bad_input_is_rejected():
     with pytest.raises(ValueError, match="cycle"):
         count_topological_sorts(mt.Digraphs.from_edges([[0, 1], [1, 0]]))
     with pytest.raises(ValueError, match="one graph at a time"):

@@ -102,7 +102,7 @@ def test_pairs_against_a_loop_over_graphs(target):
 
 
 @pytest.mark.parametrize("target", ["reachability", "directed-distance"])
-def test_a_batch_without_query_pairs_is_refused(target):
+def test_a_batch_without_query_pairs_is_rejected(target):
     task, batch = Distances(target=target), mt.batch(mt.Digraphs.from_edges([[0], [1]]))
     for measure in (task.loss, task.metric().update):
         with pytest.raises(ValueError, match="the batch has no query pairs"):

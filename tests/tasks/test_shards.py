@@ -60,7 +60,7 @@ def test_damaged_and_half_written_shards_are_replaced(tmp_path):
     assert len(generated) == len(before) - 1
 
 
-def test_another_data_set_is_refused(tmp_path):
+def test_another_data_set_is_rejected(tmp_path):
     write(SMALL, tmp_path, ["valid"])
     with pytest.raises(ValueError, match="seed 0 instead of 1"):
         write(Distances(target="reachability", train=50, per_size=10, shard_size=20, seed=1), tmp_path)
@@ -129,7 +129,7 @@ def test_bad_input_is_named_and_nothing_written(arguments, message, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def test_an_option_of_another_task_is_refused(tmp_path):
+def test_an_option_of_another_task_is_rejected(tmp_path):
     result = run("sorting", "--per-size", "3", "--out", str(tmp_path / "new"))
     assert result.exit_code == 2 and "--per-size" in result.output
 

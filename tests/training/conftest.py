@@ -33,7 +33,7 @@ def logged(folder: Path, kind: str) -> list[dict]:
 
 
 def parameters(folder: Path) -> dict[str, bytes]:
-    """What the checkpoints of a run hold, byte for byte; only the time that it took may differ."""
+    """The bytes of the checkpoints of a run, without the times, which may differ."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted((folder / "checkpoints").rglob("*.safetensors"))

@@ -31,7 +31,7 @@ class DegreeEncoder(PositionEncoder):
 
     Args:
         width: Size of a node's vector.
-        encoding: What computes the degrees.
+        encoding: The encoding that computes the degrees.
         scale: Factor of the degrees.
         of: Name of the degrees in the batch.
     """
@@ -48,6 +48,6 @@ class DegreeEncoder(PositionEncoder):
 
 
 def register(monkeypatch) -> None:
-    """What a user writes as `ENCODINGS["degrees"] = Degrees`, and so on, for the time of a test."""
+    """Add encoding and encoder for the duration of a test; a user writes `ENCODINGS["degrees"] = Degrees`."""
     monkeypatch.setitem(ENCODINGS, "degrees", Degrees)
     monkeypatch.setitem(ENCODERS, "degrees", DegreeEncoder)

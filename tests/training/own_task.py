@@ -69,5 +69,5 @@ class Dense(Task):
 
 
 def register(monkeypatch) -> None:
-    """What a user writes as `TASKS["dense"] = Dense`, for the time of a test."""
+    """Add the task to `TASKS` for the duration of a test; a user writes `TASKS["dense"] = Dense`."""
     monkeypatch.setitem(TASKS, "dense", Dense)

@@ -142,7 +142,7 @@ def test_several_encodings_are_combined_and_set_together_or_alone():
     assert (found["magnetic"]["activation"], found["walks"]["activation"]) == ("relu", "gelu")
     assert list(part("magnetic+walks", "encoding.walks=none")) == ["magnetic"]
     for wrong in ("magnetic+", "cubic", "magnetic+none"):
-        with pytest.raises(ValueError, match=r"unknown encoding .* choose one of magnetic, laplacian|name it alone"):
+        with pytest.raises(ValueError, match=r"unknown encoding .* choose one of magnetic, laplacian|use none alone"):
             part(wrong)
     with pytest.raises(ValueError, match="the same name twice"):
         part("walks+walks")

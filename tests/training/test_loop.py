@@ -32,7 +32,7 @@ def test_every_model_trains(trainer, tmp_path, model):
     assert run.progress.step == 2
 
 
-def test_a_training_lowers_its_loss(trainer, tmp_path):
+def test_training_lowers_the_loss(trainer, tmp_path):
     changes = {"task": {"train": 64, "per_size": 5}, "model": {"width": 32, "layers": 1}, "optim": {"epochs": 20}}
     config = configuration("distances", "magnetic", "quick", {**changes, "run": {"log_every": 5}})
     trainer(config, tmp_path).run()
@@ -43,7 +43,7 @@ def test_a_training_lowers_its_loss(trainer, tmp_path):
 @pytest.mark.gpu
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 @pytest.mark.parametrize("model", ["transformer", "pairs"])
-def test_a_captured_training_goes_as_one_that_is_not(tmp_path, model, precision):
+def test_a_captured_run_equals_an_eager_one(tmp_path, model, precision):
     from lightning.fabric import Fabric
 
     losses = []
@@ -63,7 +63,7 @@ def test_a_captured_training_goes_as_one_that_is_not(tmp_path, model, precision)
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
 
 
-def test_the_best_model_of_a_training_is_loaded_from_its_folder(trainer, tmp_path):
+def test_the_best_model_of_a_run_is_loaded_from_its_folder(trainer, tmp_path):
     run = trainer(tiny("none", "optim.epochs=0.34"), tmp_path)
     run.run()
     loaded = training.load(tmp_path)
@@ -76,7 +76,7 @@ def test_pools_give_the_batches_of_resident_data(trainer, tmp_path):
     assert logged(tmp_path / "pooled", "train") == logged(tmp_path / "resident", "train")
 
 
-def test_patience_ends_a_training(trainer, tmp_path):
+def test_patience_ends_a_run(trainer, tmp_path):
     run = trainer(tiny("none", "optim.epochs=50", "optim.lr=1e-9", "run.patience=2"), tmp_path)
     run.run()
     assert run.progress.step == 18  # best at the first evaluation, worse at the second and third
@@ -92,7 +92,7 @@ def test_a_run_is_a_folder_that_can_be_measured_again(tmp_path, capsys):
     again = json.loads((tmp_path / "run" / "evaluation-test.json").read_text())["result"]["figures"]
     assert again["test"] == result["figures"]["test"]
     assert "test 16" in capsys.readouterr().out
-    with pytest.raises(ValueError, match="is a run already"):
+    with pytest.raises(ValueError, match="already contains a run"):
         runs.train(config, tmp_path / "run", runs.Machine())
     with pytest.raises(ValueError, match=r"was started with optim.lr"):
         runs.train(tiny("none", "optim.epochs=0.17", "optim.lr=0.1"), tmp_path / "run", runs.Machine(), resume=True)

@@ -36,7 +36,7 @@ def test_clipping_is_that_of_each_row(seed, factor):
         torch.testing.assert_close(parameter.grad, clipped_one_by_one(parameter, gradient, factor))
 
 
-def test_a_gradient_of_zero_stays_and_one_that_is_no_number_shows():
+def test_a_gradient_of_zero_stays_and_nan_is_not_hidden():
     weight = Parameter(torch.ones(2, 3))
     weight.grad = torch.tensor([[0.0, 0.0, 0.0], [math.nan, 1.0, 1.0]])
     AdaptiveClipping([weight], 0.1)()

@@ -1,4 +1,4 @@
-"""A task and an encoding of one's own take one file each: nothing else has to know them."""
+"""A task or an encoding of your own takes one file; no other file has to change."""
 
 import json
 
@@ -19,7 +19,7 @@ def call(*arguments: object) -> str:
     return outcome.output
 
 
-def test_a_task_of_ones_own_trains_from_the_command_line(monkeypatch, tmp_path):
+def test_a_task_of_your_own_trains_from_the_command_line(monkeypatch, tmp_path):
     own_task.register(monkeypatch)
     assert "dense" in call("train", "--help")
     shown = call("train", "dense", "--help")
@@ -37,7 +37,7 @@ def test_a_task_of_ones_own_trains_from_the_command_line(monkeypatch, tmp_path):
     assert json.loads((tmp_path / "data" / "manifest.json").read_text())["task"] == "Dense"
 
 
-def test_an_encoding_of_ones_own_trains_and_encodes(monkeypatch, tmp_path):
+def test_an_encoding_of_your_own_trains_and_encodes(monkeypatch, tmp_path):
     own_task.register(monkeypatch)
     own_encoding.register(monkeypatch)
     run = tmp_path / "run"

@@ -1,4 +1,4 @@
-"""Trainings in processes of their own: one that is killed, and one on two processes."""
+"""Runs in separate processes: one that is killed, and one on two processes."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def finish(process: subprocess.Popen) -> None:
     assert process.returncode == 0, output.decode()
 
 
-def test_killed_at_any_step_it_goes_on_to_the_same_result(tmp_path):
+def test_a_run_killed_at_any_step_continues_to_the_same_result(tmp_path):
     overrides = ["optim.epochs=6", "run.log_every=1"]
     finish(start(tmp_path / "whole", False, 1, *overrides))
     killed = start(tmp_path / "parts", False, 1, *overrides)

@@ -1,4 +1,4 @@
-"""Trainings that are stopped, that fail, or whose files are damaged: nothing is lost, and nothing is guessed."""
+"""Runs that are stopped, that fail, or whose files are damaged: progress is kept, and errors name the cause."""
 
 import json
 import math
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.mark.parametrize("mode", ["resident", "fresh"])
-def test_a_stopped_training_goes_on_to_the_same_result(trainer, tmp_path, mode, monkeypatch):
+def test_a_stopped_run_continues_to_the_same_result(trainer, tmp_path, mode, monkeypatch):
     config = tiny("magnetic", f"data.mode={mode}", "data.pool=40")
     whole = trainer(config, tmp_path / "whole")
     whole.run()
@@ -42,7 +42,7 @@ def test_a_stopped_training_goes_on_to_the_same_result(trainer, tmp_path, mode, 
         assert logged(tmp_path / "parts", kind) == logged(tmp_path / "whole", kind)
 
 
-def test_a_stopped_training_may_hold_its_data_in_another_way(trainer, tmp_path):
+def test_a_stopped_run_may_continue_with_another_data_mode(trainer, tmp_path):
     for mode in ("resident", "pooled", "fresh"):
         runs._claim(tiny("none", f"data.mode={mode}"), tmp_path / mode, resume=False)
     config = runs.resumed_config(tmp_path / "resident", "sorting", "none", ["data.mode=pooled", "data.pool=40"])
@@ -67,14 +67,14 @@ def test_the_time_of_a_run_is_that_of_all_its_parts(tmp_path, capsys):
     assert "generating and encoding" in capsys.readouterr().err
 
 
-def test_a_training_that_was_stopped_before_its_first_checkpoint_begins_again(trainer, tmp_path):
+def test_a_run_that_was_stopped_before_its_first_checkpoint_starts_again(trainer, tmp_path):
     config = tiny("none", "optim.epochs=0.34")
     trainer(config, tmp_path / "whole").run()
     trainer(config, tmp_path / "parts", resume=True).run()
     assert parameters(tmp_path / "parts") == parameters(tmp_path / "whole")
 
 
-def test_a_run_goes_on_by_its_own_settings(tmp_path, monkeypatch):
+def test_a_run_continues_with_its_own_settings(tmp_path, monkeypatch):
     config = tiny("none", "optim.epochs=0.34")
     runs.write_json(tmp_path / runs.CONFIG, config.to_dict())
     calls = []
@@ -90,7 +90,7 @@ def test_a_run_goes_on_by_its_own_settings(tmp_path, monkeypatch):
         runs.resumed_config(tmp_path, "distances", "none")
 
 
-def test_a_loss_that_is_no_number_keeps_the_last_good_state(trainer, tmp_path, monkeypatch):
+def test_a_loss_that_is_not_finite_keeps_the_last_good_state(trainer, tmp_path, monkeypatch):
     config = tiny()
     run = trainer(config, tmp_path)
     loss = type(config.task).loss
@@ -149,7 +149,7 @@ def test_a_damaged_checkpoint_is_named(trainer, tmp_path, file, damage, message)
         trainer(tiny("none", "optim.epochs=0.17"), tmp_path, resume=True)
 
 
-def test_a_foreign_checkpoint_is_refused(trainer, tmp_path):
+def test_a_foreign_checkpoint_is_rejected(trainer, tmp_path):
     trainer(tiny("none", "optim.epochs=0.17"), tmp_path).run()
     with pytest.raises(DamagedFile, match="a model of another configuration"):
         trainer(tiny("magnetic", "optim.epochs=0.17"), tmp_path, resume=True)

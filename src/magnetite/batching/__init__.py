@@ -1,6 +1,7 @@
-"""Many graphs as one `Batch`: packed nodes, edges, features and encodings, and buckets of graphs that are padded alike.
+"""Many graphs as one `Batch`: packed nodes, edges, features and encodings, and buckets of graphs with one padded shape.
 
-Padding exists here alone: models keep packed states, and call `Batch.pad` and `Batch.unpad` where they need rectangles.
+Only this package handles padding: models keep packed states, and call `Batch.pad` and `Batch.unpad` where they need
+rectangular tensors.
 """
 
 from magnetite.batching.batch import Batch, BatchedEigenpairs

@@ -17,7 +17,7 @@ Padded = list[Shaped[Tensor, "_ _ ..."]]
 
 @dataclass(frozen=True, eq=False)
 class BatchedEigenpairs:
-    """Eigenpairs of the graphs of a batch; several potentials are an axis `Q`.
+    """Eigenpairs of the graphs of a batch; with several potentials, every shape has an axis `Q` before `k`.
 
     Args:
         values: Eigenvalues per graph.
@@ -32,14 +32,16 @@ class BatchedEigenpairs:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where packed tokens lie in the padded buckets, and back. Tokens are all nodes, then one graph token per graph.
+    """The mapping between packed tokens (all nodes, then one graph token per graph) and positions in padded buckets.
+
+    Padded positions are numbered across all buckets, one bucket after the other.
 
     Args:
-        token: For each place of the padded buckets, one after the other, the token that it holds.
-        filled: Whether it holds one.
-        place: For each token, its place.
-        real: Whether the token is real, and not padding at the end of the nodes.
-        layout: The places of each graph, a function of the buckets alone.
+        token: For each padded position, the token at it.
+        filled: For each padded position, whether there is a token at it.
+        place: For each token, its padded position.
+        real: For each token, whether it is real, not padding at the end of the packed nodes.
+        layout: The padded positions of each graph, a function of the buckets alone.
     """
 
     token: Int[Tensor, " places"]
@@ -52,9 +54,9 @@ class Places:
 class Batch:
     """Some graphs, packed: the nodes of all graphs one after the other, `[N, …]`.
 
-    Made by `magnetite.batch`. A batch of fixed shape, as training uses for compiled kernels, ends in padding nodes,
-    edges and query pairs, which the masks leave out; otherwise all masks are true. (Not a dataclass: Lightning Fabric
-    would convert the fields of one.)
+    Use `magnetite.batch` instead of the constructor. A batch of fixed shape, as training uses for compiled kernels,
+    ends in padding nodes, edges and query pairs, for which the masks are false; otherwise all masks are true. (Not a
+    dataclass, because Lightning Fabric would convert its fields.)
 
     Args:
         sizes: Nodes per graph.
@@ -66,10 +68,11 @@ class Batch:
         node_features: Features per node, by name.
         edge_features: Features per edge, by name.
         graph_features: Features per graph, by name.
-        encodings: By name, `BatchedEigenpairs`, one row per node, or one `[b, n, n, f]` tensor per bucket.
-        query: Query pairs that a `PairHead` answers for; None for all pairs.
+        encodings: Encodings by name: `BatchedEigenpairs`, a tensor with one row per node, or one `[b, n, n, f]` tensor
+            per bucket.
+        query: Query pairs for which a `PairHead` predicts; None for all node pairs.
         buckets: The padded shapes.
-        places: Where nodes and graph tokens lie in them.
+        places: The padded positions of nodes and graph tokens.
     """
 
     def __init__(
@@ -117,7 +120,7 @@ class Batch:
         return self.edge_mask.numel()
 
     def encoding(self, name: str) -> Any:
-        """The encoding of this name.
+        """The encoding with this name.
 
         >>> import magnetite as mt
         >>> mt.batch(mt.Digraphs.from_edges([[0], [1]])).encoding("eigenpairs")
@@ -173,32 +176,32 @@ class Batch:
         return sums.index_add(0, at, messages.float() * mask)
 
     def degrees(self) -> Float[Tensor, " nodes"]:
-        """Number of edges at each node, in either direction; repeated edges count again."""
+        """Number of edges at each node, in either direction; repeated edges are all counted."""
         ones = self.edge_mask.float()
         counts = torch.zeros(self.num_nodes, device=self.device)
         return counts.index_add(0, self.edge_index[0], ones).index_add(0, self.edge_index[1], ones)
 
     def pad(self, states: Shaped[Tensor, "tokens ..."]) -> Padded:
-        """One `[b, n, …]` tensor per bucket, zero where there is no token; rows are nodes, or nodes and graph tokens.
+        """Pad packed states, of nodes or of nodes and graph tokens: one `[b, n, …]` tensor per bucket, zero in padding.
 
-        The token of a graph lies at the last place, which no node takes.
+        The last padded position of each graph is reserved for its graph token.
         """
         token, filled, place, real = self._way(states.shape[0] > self.num_nodes)
         flat = _Move.apply(states, token, filled, place, real)
         return self._split(flat)  # type: ignore[arg-type]
 
     def unpad(self, padded: Sequence[Shaped[Tensor, "_ _ ..."]], graph_tokens: bool = False) -> Shaped[Tensor, "_ ..."]:
-        """The rows that `pad` would have made these tensors from: nodes, and with `graph_tokens` the graph tokens."""
+        """Pack padded states, the inverse of `pad`: nodes, followed by the graph tokens if `graph_tokens` is true."""
         token, filled, place, real = self._way(graph_tokens)
         flat = _joined([part.flatten(0, 1) for part in padded])
         return _Move.apply(flat, place, real, token, filled)  # type: ignore[return-value]
 
     def filled(self, graph_tokens: bool = False) -> list[Bool[Tensor, "_ _"]]:
-        """For each bucket, which places hold a node, or with `graph_tokens` any token."""
+        """For each bucket, which padded positions hold a node (with `graph_tokens`, a node or a graph token)."""
         return self._split(self._way(graph_tokens)[1])
 
     def by_bucket(self, values: Shaped[Tensor, "graphs ..."]) -> list[Shaped[Tensor, "_ ..."]]:
-        """What graphs have, for the graphs of each bucket."""
+        """Split values per graph by bucket."""
         position = self.places.layout.bucket_position
         ordered = values if position is None else values.index_select(0, position.argsort())
         return list(ordered.split([bucket.graphs for bucket in self.buckets]))
@@ -217,7 +220,7 @@ class Batch:
         return [part.view(bucket.graphs, bucket.nodes, bucket.nodes) for part, bucket in parts]
 
     def at_query(self, padded: Sequence[Shaped[Tensor, "_ _ _ c"]], query: Query) -> Shaped[Tensor, "pairs c"]:
-        """What tensors of all pairs, one per bucket, hold for the query pairs."""
+        """The entries of padded `[b, n, n, c]` tensors, one per bucket, at the query pairs."""
         flat = _joined([part.flatten(0, 2) for part in padded])
         return flat.index_select(0, self._pair_places(query.source, query.target))
 
@@ -245,7 +248,7 @@ class Batch:
         return found
 
     def _way(self, graph_tokens: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Tokens of the places, which are filled, places of the tokens, and which are real."""
+        """The fields `token`, `filled`, `place` and `real` of `Places`, with or without the graph tokens."""
         ways, nodes = self.places, self.num_nodes
         if graph_tokens:
             return ways.token, ways.filled, ways.place, ways.real
@@ -259,12 +262,12 @@ class Batch:
         ]
 
     def _by_graph(self, parts: Sequence[Shaped[Tensor, "_ ..."]]) -> Shaped[Tensor, "graphs ..."]:
-        """What each bucket has for its graphs, in the order of the graphs."""
+        """Join values per graph of all buckets, in the order of the graphs."""
         joined, order = _joined(parts), self.places.layout.bucket_position
         return joined if order is None else joined.index_select(0, order)
 
     def _pair_places(self, source: Int[Tensor, " pairs"], target: Int[Tensor, " pairs"]) -> Int[Tensor, " pairs"]:
-        """Where pairs of packed nodes lie in `[b, n, n]` tensors, flat, bucket after bucket."""
+        """The indices of pairs of packed nodes in flattened `[b, n, n]` tensors, one bucket after the other."""
         layout, graph = self.places.layout, self.node_graph[source]
         first = layout.first[graph]
         u, v = self.places.place[source] - first, self.places.place[target] - first
@@ -272,9 +275,9 @@ class Batch:
 
 
 class _Move(torch.autograd.Function):
-    """`out[i] = given[there[i]]` where `real[i]`, else 0. Gradients are gathered the same way back.
+    """`out[i] = given[there[i]]` where `real[i]`, else 0. The backward pass gathers, too, with the inverse indices.
 
-    No two rows go to the same place, which autograd does not know: it would add them up one by one.
+    No two rows move to the same index. Autograd does not know this, and would add up gradients one by one.
     """
 
     @staticmethod

@@ -1,6 +1,6 @@
-"""Which graphs share a padded shape: buckets, and the fixed shapes of all batches of a training.
+"""Which graphs share a padded shape: buckets, and the fixed shapes of all batches of a training run.
 
-Planning is a pure function of sizes, in NumPy, for a whole training at once.
+Planning is a pure function of the sizes, in NumPy, for a whole training run at once.
 """
 
 import functools
@@ -29,7 +29,11 @@ Rows = Int[np.ndarray, "steps batch"]
 
 
 def rounded(count: int | np.integer, multiple: int = MULTIPLE) -> int:
-    """The next multiple.
+    """Round up to a multiple.
+
+    Args:
+        count: The number to round.
+        multiple: The result is a multiple of this.
 
     >>> rounded(17)
     24
@@ -41,11 +45,11 @@ def rounded(count: int | np.integer, multiple: int = MULTIPLE) -> int:
 class Bucket:
     """Graphs of similar size that share one padded shape `[graphs, nodes]`.
 
-    The last of the `nodes` places is never a node's: it is kept for the graph token.
+    The last of the `nodes` padded positions is reserved for the graph token.
 
     Args:
         graphs: Number of graphs.
-        nodes: Padded nodes per graph.
+        nodes: Padded positions per graph.
     """
 
     graphs: int
@@ -88,21 +92,21 @@ class BatchShape:
 
     @property
     def tokens(self) -> int:
-        """Padded places of all buckets."""
+        """Number of padded positions of all buckets."""
         return sum(bucket.graphs * bucket.nodes for bucket in self.buckets)
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The places of each graph in padded buckets that lie one after the other.
+    """The padded positions of each graph, numbered across all buckets, one bucket after the other.
 
     Args:
-        first: The place of each graph's first node.
-        width: Padded nodes of each graph's bucket.
-        first_pair: The place of each graph's first pair in flat `[b, n, n]` tensors.
-        place_graph: The graph of each place.
-        place_node: The number of each place within its graph.
-        bucket_position: The position of each graph among the graphs of all buckets; None if that is its own number.
+        first: The padded position of each graph's first node.
+        width: Padded positions per graph in each graph's bucket.
+        first_pair: The index of each graph's first node pair in flattened `[b, n, n]` tensors.
+        place_graph: The graph of each padded position.
+        place_node: The number of each padded position within its graph.
+        bucket_position: The index of each graph among the graphs of all buckets; None if it equals the graph's number.
     """
 
     first: Int[Tensor, " graphs"]
@@ -159,12 +163,12 @@ class Sizes:
 
 @dataclass(frozen=True, eq=False)
 class Extent:
-    """How much room some batches need, by position: their graphs are sorted by size, and cut at fixed positions.
+    """The shapes that some batches need: their graphs are sorted by size, and buckets may end at fixed cuts only.
 
     Args:
-        cuts: Positions at which a bucket may end, from 0 to the number of graphs.
-        nodes: Largest number of nodes of a graph between two cuts.
-        totals: Nodes, edges and query pairs of each batch between two cuts, together.
+        cuts: Numbers of graphs after which a bucket may end, from 0 to the number of graphs of a batch.
+        nodes: Largest number of nodes of a graph between two cuts, over all batches.
+        totals: Total number of nodes, edges and query pairs between two cuts, for each batch.
     """
 
     cuts: tuple[int, ...]
@@ -173,7 +177,7 @@ class Extent:
 
     @classmethod
     def of(cls, rows: Rows, sizes: Sizes, processes: int = 1) -> "Extent":
-        """The room for batches that so many processes share, each taking every `processes`-th graph.
+        """The extent of batches that are divided among processes, each of which takes every `processes`-th graph.
 
         >>> sizes = Sizes(nodes=np.array([9, 5, 7, 6]), edges=np.array([4, 8, 9, 3]), queries=np.array([4, 1, 2, 3]))
         >>> extent = Extent.of(np.array([[3, 0], [1, 2]]), sizes)
@@ -192,12 +196,12 @@ class Extent:
 
     @classmethod
     def join(cls, extents: Sequence["Extent"]) -> "Extent":
-        """The room for all of the batches."""
+        """The extent of all batches of several extents."""
         nodes, totals = np.max([each.nodes for each in extents], 0), np.concatenate([each.totals for each in extents])
         return cls(extents[0].cuts, nodes, totals)
 
     def with_margin(self) -> "Extent":
-        """Some more of everything, for batches that are not known yet."""
+        """A larger extent, for batches that are not known yet."""
         return Extent(self.cuts, self.nodes + MULTIPLE, self.totals + self.totals // 16)
 
     def bucket(self, begin: int, end: int) -> Bucket:
@@ -214,6 +218,11 @@ class Extent:
 def epoch_order(count: int, seed: int, epoch: int) -> Int[np.ndarray, " count"]:
     """The graphs of an epoch in random order, a function of seed and epoch alone.
 
+    Args:
+        count: Number of graphs.
+        seed: Seed of the order.
+        epoch: Number of the epoch.
+
     >>> epoch_order(5, seed=0, epoch=1).tolist() == epoch_order(5, seed=0, epoch=1).tolist()
     True
     """
@@ -221,7 +230,12 @@ def epoch_order(count: int, seed: int, epoch: int) -> Int[np.ndarray, " count"]:
 
 
 def batch_rows(order: Int[np.ndarray, " count"], sizes: Int[np.ndarray, " graphs"], batch: int) -> Rows:
-    """One row per step: `batch` graphs that follow each other in `order`, smallest first; the remainder is dropped.
+    """The graphs of each step, one row per step, sorted by size within the row; an incomplete last batch is dropped.
+
+    Args:
+        order: The graphs of the epoch, in order.
+        sizes: Number of nodes of each graph.
+        batch: Number of graphs per step.
 
     >>> batch_rows(np.array([3, 0, 2, 1, 4]), np.array([9, 5, 7, 6, 8]), batch=2).tolist()
     [[3, 0], [1, 2]]
@@ -232,10 +246,14 @@ def batch_rows(order: Int[np.ndarray, " count"], sizes: Int[np.ndarray, " graphs
 
 
 def plan(extent: Extent, tokens: int) -> tuple[BatchShape, ...]:
-    """The micro-batches of a step and their buckets, so that all batches fit and padding costs the least.
+    """The shapes of the micro-batches of a step, into which all batches fit at the lowest cost of padding.
 
-    A bucket costs its `graphs · nodes` padded nodes, and `BUCKET_COST`. No micro-batch has more than `tokens` padded
-    nodes unless a single bucket has.
+    A bucket costs its `graphs · nodes` padded nodes, plus `BUCKET_COST`. A micro-batch has at most `tokens` padded
+    nodes, unless it is a single bucket that cannot be divided.
+
+    Args:
+        extent: The extent of all batches.
+        tokens: Largest number of padded nodes per micro-batch.
 
     >>> nodes = np.array([7] * 24 + [15] * 8)
     >>> extent = Extent.of(np.arange(32)[None], Sizes(nodes, nodes, nodes))
@@ -269,7 +287,12 @@ def plan(extent: Extent, tokens: int) -> tuple[BatchShape, ...]:
 
 
 def grow(shapes: Sequence[BatchShape], extent: Extent) -> tuple[BatchShape, ...]:
-    """The same buckets, larger where these batches would not fit."""
+    """The same buckets, enlarged where necessary to fit more batches.
+
+    Args:
+        shapes: The shapes of the micro-batches.
+        extent: The extent of the batches that must fit.
+    """
     counts = [bucket.graphs for shape in shapes for bucket in shape.buckets]
     ends = [extent.cuts.index(position) for position in accumulate(counts, initial=0)]
     spans = list(pairwise(ends))
@@ -285,7 +308,10 @@ def grow(shapes: Sequence[BatchShape], extent: Extent) -> tuple[BatchShape, ...]
 
 
 def split_sizes(sizes: Int[np.ndarray, " graphs"]) -> tuple[tuple[Bucket, ...], Int[np.ndarray, " graphs"] | None]:
-    """Buckets for graphs of these sizes, and their order by size if there is more than one bucket.
+    """Buckets for graphs of these sizes, and the order of the graphs by size if there is more than one bucket.
+
+    Args:
+        sizes: Number of nodes of each graph.
 
     >>> split_sizes(np.array([3, 5]))
     ((Bucket(graphs=2, nodes=8),), None)
@@ -302,6 +328,11 @@ def evaluation_batches(sizes: Sizes, tokens: int, queries: int) -> list[Int[np.n
     """All graphs, each once, sorted by size, in batches of one bucket each.
 
     No batch has more than `tokens` padded nodes or `queries` query pairs unless it is a single graph.
+
+    Args:
+        sizes: Nodes, edges and query pairs of every graph.
+        tokens: Largest number of padded nodes per batch.
+        queries: Largest number of query pairs per batch.
 
     >>> sizes = Sizes(nodes=np.array([3, 30, 4, 5]), edges=np.array([2, 60, 3, 4]), queries=np.array([6, 800, 12, 20]))
     >>> [ids.tolist() for ids in evaluation_batches(sizes, tokens=16, queries=24)]

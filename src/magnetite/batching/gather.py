@@ -1,4 +1,4 @@
-"""Batches gathered from packed graphs and encodings; for fixed shapes without waiting for the device."""
+"""Batches gathered from packed graphs and encodings; those of fixed shapes without synchronising with the device."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from magnetite.kernels._compat import assert_async
 from magnetite.packed import Packed, counts_of
 
 NAMES: dict[type[Packed], str] = {Eigenpairs: "eigenpairs", NodeEncoding: "nodes", PairEncoding: "pairs"}
-"""The names of encodings that are given without one."""
+"""Default names of encodings, by the type of the result."""
 
 Ids = Sequence[int] | np.ndarray | Tensor
 
@@ -35,11 +35,11 @@ def batch(
 
     Args:
         graphs: The graphs.
-        encodings: Results of encodings, known to models by their kind: eigenpairs, nodes or pairs.
+        encodings: Results of encodings, named by their kind: eigenpairs, nodes or pairs.
         ids: Which graphs to take, in this order; all by default.
-        device: Where the batch should lie; by default where the graphs do. Arguments may lie on any device.
-        query: Pairs of nodes that a `PairHead` answers for; all pairs by default.
-        named: Results of encodings under names of their own.
+        device: Device of the batch; by default that of the graphs. Arguments may be on any device.
+        query: Query pairs for which a `PairHead` predicts; all node pairs by default.
+        named: Results of encodings, by name.
 
     >>> from magnetite.encodings import MagneticLaplacian
     >>> graphs = Digraphs.from_edges([torch.tensor([[0, 1], [1, 2]]), torch.tensor([[0], [1]])])
@@ -52,7 +52,7 @@ def batch(
     target = graphs.device if device is None else torch.empty(0, device=device).device
     chosen = _checked_ids(ids, len(graphs))
     if any(item.device != target for item in (graphs, *parts.values(), *([] if query is None else [query]))):
-        # Choose where each of them lies, so that only the chosen graphs are moved.
+        # Select on the device of each argument, so that only the chosen graphs are moved.
         graphs, parts = (
             _moved(graphs, chosen, target),
             {name: _moved(part, chosen, target) for name, part in parts.items()},
@@ -73,15 +73,15 @@ def gather(
     query: QueryPairs | None = None,
     order: Int[np.ndarray, " chosen"] | None = None,
 ) -> Batch:
-    """Make a batch of this shape; all arguments lie on one device, and a GPU is not waited for.
+    """Make a batch of a given shape, from arguments on one device, without synchronising with a GPU.
 
     Args:
         graphs: The graphs.
         ids: Which graphs to take, in this order.
-        shape: Buckets, and room for nodes, edges and query pairs; what is not needed becomes padding.
+        shape: Buckets, and total numbers of nodes, edges and query pairs; unused entries are padding.
         encodings: Results of encodings, by name.
-        query: Pairs of nodes that a `PairHead` answers for.
-        order: Which graph is the i-th of all buckets, if the graphs do not fill them in their own order.
+        query: Query pairs for which a `PairHead` predicts.
+        order: `order[i]` is the i-th graph in the buckets; None if the graphs fill the buckets in their own order.
     """
     device = graphs.device
     layout = Layout.of(shape.buckets, device) if order is None else Layout.sorted_by(shape.buckets, order, device)
@@ -89,7 +89,7 @@ def gather(
     nodes, edges = _Ragged(graphs.node_ptr, ids, shape.nodes), _Ragged(graphs.edge_ptr, ids, shape.edges)
     _check_fit(sizes, layout, nodes, edges, shape)
     ends = graphs.edges.index_select(1, edges.row) if graphs.num_edges else graphs.edges.new_zeros((2, shape.edges))
-    # Padding edges point at many nodes: additions to a single one would wait for each other on a GPU.
+    # Padding edges are spread over many nodes: atomic additions to a single node would be slow on a GPU.
     anywhere = torch.arange(shape.edges, device=device) % max(shape.nodes, 1)
     weight = torch.ones_like(edges.row, dtype=torch.float32) if graphs.weights is None else edges.take(graphs.weights)
     return Batch(
@@ -110,10 +110,10 @@ def gather(
 
 
 class _Ragged:
-    """The rows that the chosen graphs have in a packed tensor, in a fixed number of rows.
+    """A fixed number of entries of a packed tensor: those of the chosen graphs, then padding.
 
-    `row` says which rows of the packed tensor they are, `graph` to which of the chosen graphs they belong, `inside`
-    their number in it, `start` where each graph begins among them, and `mask` which of them are real.
+    For each entry, `row` is its index in the packed tensor, `graph` the number of its graph among the chosen ones,
+    `inside` its number within the graph, and `mask` whether it is real. `start` says where each graph begins.
     """
 
     def __init__(self, pointer: Int[Tensor, " starts"], ids: Int[Tensor, " chosen"], count: int):
@@ -127,7 +127,7 @@ class _Ragged:
         self.row = torch.where(self.mask, pointer[ids][self.graph] + self.inside, 0)
 
     def take(self, rows: Shaped[Tensor, "all ..."]) -> Shaped[Tensor, "count ..."]:
-        """These rows of a packed tensor, zero where there are none."""
+        """The entries of a packed tensor, zero in padding."""
         return take(rows, self.row, self.mask)
 
 
@@ -135,7 +135,7 @@ def _places(layout: Layout, sizes: Int[Tensor, " chosen"], nodes: _Ragged) -> Pl
     count, graph = nodes.mask.numel(), layout.place_graph
     held, last = layout.place_node < sizes[graph], layout.place_node == layout.width[graph] - 1
     token = torch.where(held, nodes.start[graph] + layout.place_node, torch.where(last, count + graph, 0))
-    place = layout.first[nodes.graph] + torch.where(nodes.mask, nodes.inside, 0)  # padding: a place of its graph
+    place = layout.first[nodes.graph] + torch.where(nodes.mask, nodes.inside, 0)  # padding: any valid position
     return Places(
         token=token,
         filled=held | last,
@@ -149,7 +149,7 @@ def _query(query: QueryPairs, ids: Int[Tensor, " chosen"], nodes: _Ragged, shape
     pairs = _Ragged(query.query_ptr, ids, shape.queries)
     assert_async(
         pairs.total <= shape.queries,
-        lambda: f"{int(pairs.total)} query pairs do not fit into {shape.queries}: give a larger shape",
+        lambda: f"{int(pairs.total)} query pairs do not fit into a shape with {shape.queries}: give a larger shape",
     )
     anywhere = torch.arange(shape.queries, device=ids.device) % shape.nodes
     ends = query.nodes.index_select(1, pairs.row) if query.labels.numel() else query.nodes.new_zeros((2, shape.queries))
@@ -188,7 +188,7 @@ def _padded_pairs(
 def take(
     rows: Shaped[Tensor, "all ..."], row: Int[Tensor, "*places"], mask: Bool[Tensor, "*places"]
 ) -> Shaped[Tensor, "..."]:
-    """`rows[row]` where the mask is true, else zero; there, `row` is any row."""
+    """`rows[row]` where the mask is true, else zero; `row` must be a valid index everywhere."""
     if not rows.shape[0]:
         return rows.new_zeros((*row.shape, *rows.shape[1:]))
     whole = whole_rows(rows)
@@ -199,9 +199,9 @@ def take(
 
 
 def whole_rows(rows: Shaped[Tensor, "all ..."]) -> Shaped[Tensor, "all ..."]:
-    """Short rows as one number of the same bytes each, as eight halves are one complex number of double precision.
+    """View each short row as one number of the same size, such as eight float16 as one complex128.
 
-    A GPU gathers numbers with one thread each, and rows with one block each; on the CPU, too, one number is faster.
+    A GPU gathers a number with one thread, but a row with one block; on the CPU, numbers are faster, too.
     """
     length, start = rows.shape[1:].numel() * rows.itemsize, rows.storage_offset() * rows.itemsize
     dtype = {4: torch.int32, 8: torch.int64, 16: torch.complex128}.get(length) if rows.ndim > 1 else None
@@ -215,7 +215,7 @@ def _check_fit(
 ) -> None:
     if sizes.numel() != shape.graphs:
         raise ValueError(
-            f"{sizes.numel()} graphs for a batch of {shape.graphs}: give as many graphs as its buckets hold"
+            f"got {sizes.numel()} graphs for a batch of {shape.graphs}: give as many graphs as its buckets hold"
         )
     fits = (sizes < layout.width).all() & (nodes.total <= shape.nodes) & (edges.total <= shape.edges)
     assert_async(
@@ -238,7 +238,9 @@ def _by_kind(encodings: tuple[Packed, ...]) -> dict[str, Packed]:
         if name is None:
             raise TypeError(f"{type(part).__name__} has no default name: give it by keyword, mt.batch(graphs, name=…)")
         if name in parts:
-            raise ValueError(f"two encodings are named {name!r}: name them, mt.batch(graphs, first=…, second=…)")
+            raise ValueError(
+                f"two encodings are named {name!r}: pass them by keyword, mt.batch(graphs, first=…, second=…)"
+            )
         parts[name] = part
     return parts
 

@@ -12,13 +12,13 @@ from magnetite.packed import Axis, Packed
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class QueryPairs(Packed):
-    """Some ordered pairs of nodes of each graph, with one integer label per pair.
+    """Query pairs: some ordered node pairs of each graph, with one integer label per query pair.
 
     Args:
         node_ptr: Where the nodes of each graph begin.
         query_ptr: Where the query pairs of each graph begin.
-        nodes: Source and target of each pair, numbered within their graph.
-        labels: What a model should predict for each pair.
+        nodes: Source and target of each query pair, numbered within their graph.
+        labels: Target of the prediction for each query pair.
 
     >>> pointers = {"node_ptr": torch.tensor([0, 3]), "query_ptr": torch.tensor([0, 2])}
     >>> nodes, labels = torch.tensor([[0, 0], [1, 2]]), torch.tensor([1, 2], dtype=torch.int16)
@@ -66,10 +66,10 @@ class Query:
     """The query pairs of a batch, graph by graph.
 
     Args:
-        source: Packed node number of each pair's source.
-        target: Packed node number of each pair's target.
-        labels: What a model should predict for each pair.
-        mask: Which pairs are real; those of a batch of fixed shape end in padding.
+        source: Packed node number of the source of each query pair.
+        target: Packed node number of the target of each query pair.
+        labels: Target of the prediction for each query pair.
+        mask: Which query pairs are real; a batch of fixed shape ends in padding.
     """
 
     source: Int[Tensor, " pairs"]
@@ -78,5 +78,5 @@ class Query:
     mask: Bool[Tensor, " pairs"]
 
     def sum(self, values: Shaped[Tensor, " pairs"]) -> Shaped[Tensor, ""]:
-        """The sum of one value per pair over the real pairs."""
+        """Sum one value per query pair, without padding."""
         return torch.where(self.mask, values, 0).sum()

@@ -21,7 +21,7 @@ def data(
         Path, typer.Option(help="Folder of the data set; run the same command again to continue after an interruption.")
     ],
     split: Annotated[
-        list[str] | None, typer.Option(help="train, valid or test; may be repeated; by default all.")
+        list[str] | None, typer.Option(help="Split to generate: train, valid or test; may be repeated; all by default.")
     ] = None,
 ) -> None:
     """Generate the data set of a task as safetensors files with a manifest."""

@@ -21,7 +21,7 @@ from magnetite.packed import Packed
 from magnetite.version import __version__
 
 SIZES = ("k", "rank", "width", "cap")
-"""What `--k` sets: the field of this name that the encoding has."""
+"""Fields that `--k` may set; each encoding has one of them."""
 
 DEFAULT_SIZE = 16
 """`--k` for encodings whose size has no default."""
@@ -84,14 +84,14 @@ def encode(
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="magnetic, laplacian: also draw the first eigenvector (.png, .svg, .pdf); size shows the real part "
-            "of each node, colour the imaginary part.",
+            help="magnetic, laplacian: also draw the first eigenvector (.png, .svg, .pdf); node sizes show the "
+            "real part, colours the imaginary part.",
             show_default=False,
         ),
     ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option(help="Folder in which results are kept, to resume and to reuse them.", show_default=False),
+        typer.Option(help="Folder to cache results in, from which later runs resume.", show_default=False),
     ] = None,
     device: Annotated[str, typer.Option(help="Device to compute on: cpu, cuda, cuda:1, …")] = "cpu",
 ) -> None:

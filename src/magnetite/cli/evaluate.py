@@ -7,8 +7,8 @@ import typer
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(help="Folder of a run of `magnetite train`.")],
-    split: Annotated[str, typer.Option(help="train, valid or test.")] = "test",
+    run: Annotated[Path, typer.Argument(help="Folder of a run, written by `magnetite train`.")],
+    split: Annotated[str, typer.Option(help="Split to evaluate on: train, valid or test.")] = "test",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Evaluate the best model of a run on a split: print the table, and write evaluation-<split>.json to its folder."""

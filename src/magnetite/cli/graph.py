@@ -34,7 +34,8 @@ def graph(
     kind: Annotated[
         str,
         typer.Option(
-            help="dataflow, or ast for the syntax tree in the form of OGB Code2.", autocompletion=lambda: list(KINDS)
+            help="Kind of graph: dataflow, or ast for the syntax tree as in OGB Code2.",
+            autocompletion=lambda: list(KINDS),
         ),
     ] = "dataflow",
     mask: Annotated[
@@ -60,7 +61,7 @@ def graph(
     if out.suffix not in WRITERS:
         raise ValueError(f"{out} has an unknown file extension: use one of {' '.join(WRITERS)}")
     if compare and out.suffix != ".svg":
-        raise ValueError(f"--compare draws a picture, and {out} is not one: use .svg")
+        raise ValueError(f"--compare draws a picture, but {out} is not an SVG file: use .svg")
     check_writable(out)
     path, _, name = function.partition("::")
     if not name and ":" in path and not Path(path).exists():

@@ -11,7 +11,7 @@ from magnetite.training.encodings import names_known
 
 TABLES = "task, encoding, model, optim, data, run"
 SETTINGS = ("encoding", "preset", "seed", "epochs", "budget", "precision")
-"""Options that make a configuration, besides those of the task; the others change it, or say where and how it runs."""
+"""Options, besides those of the task, that select a configuration; the others change it, or say where it runs."""
 
 
 def train(
@@ -21,14 +21,16 @@ def train(
     encoding: Annotated[
         str,
         typer.Option(
-            help=f"Positional encodings, such as magnetic+walks, of {', '.join(names_known())}.",
+            help=f"Positional encodings, joined by + (magnetic+walks): {', '.join(names_known())}.",
         ),
     ] = "magnetic",
-    preset: Annotated[str, typer.Option(help="Settings: quick (minutes on two cores), paper, or best.")] = "quick",
+    preset: Annotated[
+        str, typer.Option(help="Preset of settings: quick (minutes on two cores), paper or best.")
+    ] = "quick",
     seed: Annotated[int, typer.Option(help="Seed of parameters, order of the graphs, and dropout.")] = 0,
     epochs: Annotated[float | None, typer.Option(help="Number of passes over the training graphs.")] = None,
-    budget: Annotated[float, typer.Option(help="Fraction of the training that is done, including warm-up.")] = 1.0,
-    out: Annotated[Path | None, typer.Option(help="Folder of the run; by default a folder in runs/.")] = None,
+    budget: Annotated[float, typer.Option(help="Fraction of the training to run; warm-up is shortened as well.")] = 1.0,
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; by default a new folder in runs/.")] = None,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Continue the run in --out; its settings need not be repeated."),
@@ -36,16 +38,18 @@ def train(
     devices: Annotated[int, typer.Option(help="Number of processes on this machine, one per GPU.")] = 1,
     machines: Annotated[int, typer.Option(help="Number of machines.")] = 1,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    precision: Annotated[str | None, typer.Option(help="32-true or bf16-mixed.")] = None,
+    precision: Annotated[str | None, typer.Option(help="Precision: 32-true or bf16-mixed.")] = None,
     compiled: Annotated[
         bool | None, typer.Option("--compile/--no-compile", help="Use torch.compile; by default on a GPU only.")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help=f"table.option=value, with a table of {TABLES}; may be repeated."),
+        typer.Option(
+            "--set", help=f"Change a setting: table.option=value, where table is one of {TABLES}; may be repeated."
+        ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print all options and the parameters of the model, and stop.")
+        bool, typer.Option("--dry-run", help="Print all options and the number of parameters by module, and exit.")
     ] = False,
 ) -> None:
     """Train a model; the run is a folder with config.json, log.jsonl, checkpoints and result.json."""

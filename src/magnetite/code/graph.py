@@ -62,7 +62,14 @@ EDGE_NAME_NUMBER = {name: number for number, name in enumerate(EDGE_NAMES)}
 
 
 class Edge(NamedTuple):
-    """A typed, named edge from node `source` to node `target`."""
+    """A typed, named edge.
+
+    Args:
+        source: Node from which the edge points.
+        target: Node to which the edge points.
+        type: Type of the edge, one of `EDGE_TYPES`.
+        name: Name of the edge, one of `EDGE_NAMES`; empty for edges without a name.
+    """
 
     source: int
     target: int

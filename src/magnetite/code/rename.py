@@ -88,7 +88,7 @@ def _check(found: "Names", names: Mapping[str, str]) -> None:
     for new in kept & set(names.values()):
         raise ValueError(f"{new!r} is already in use in the function: choose another name")
     for looking in kept & INTROSPECTION:
-        raise ValueError(f"the function calls {looking}, which sees the names of variables: it cannot be renamed")
+        raise ValueError(f"the function calls {looking}, which sees the names of variables: they cannot be renamed")
 
 
 def _calls(function: FunctionNode, found: "Names") -> Iterator[tuple[FunctionNode, ast.Call]]:

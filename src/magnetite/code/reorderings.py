@@ -46,12 +46,12 @@ LONGEST_LIST = 2_000
 
 @dataclass(frozen=True)
 class Reorderings:
-    """All equivalent texts of one function; the iteration starts with the order of the source. See `reorderings`.
+    """All equivalent texts of one function, as returned by `reorderings`; iteration starts with the source's own order.
 
     Args:
         tree: The syntax tree of the source.
         parts: The parts that may be exchanged.
-        orders: The orders of each.
+        orders: The possible orders of each of `parts`.
         limit: Number of texts after which the iteration ends.
 
     >>> texts = reorderings("def f(a, b):\\n    x = a + 1\\n    y = b\\n    return x - y", limit=2)

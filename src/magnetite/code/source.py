@@ -57,7 +57,8 @@ def build(
     Args:
         source: Python source that defines the function.
         kind: "dataflow", or "ast" for the graph of OGB Code2.
-        mask: Hide the function's name: "strict" everywhere, "paper" in the definition and plain recursive calls, None.
+        mask: Where to hide the function's name: "strict" everywhere, "paper" in the definition and in plain recursive
+            calls, None nowhere.
         name: Name or qualified name; needed where the source defines several functions.
         keep_docstrings: Whether docstrings become nodes.
 
@@ -89,14 +90,15 @@ def build_files(
     keep_docstrings: bool = False,
     workers: int = 1,
 ) -> Iterator[tuple[str, list[CodeGraph] | ValueError]]:
-    """The graphs of many files, in the order of the paths: pairs of a path and its graphs, or the error of a file.
+    """Yield a tuple for each file, in the order of the paths: the path, and its graphs or the error that it raised.
 
     Args:
         paths: Python files.
         kind: "dataflow" or "ast".
         mask: "strict", "paper" or None, see `build`.
         keep_docstrings: Whether docstrings become nodes.
-        workers: Number of processes. With more than one, guard the calling script by `if __name__ == "__main__":`.
+        workers: Number of processes. With more than one, the main code of the calling script must be under
+            `if __name__ == "__main__":`.
     """
     if isinstance(paths, str | PathLike):
         raise ValueError(f"{os.fspath(paths)!r} is a single path: give a list of paths, or use build_all")

@@ -1,4 +1,4 @@
-"""Positional encodings: each is a frozen dataclass, which is its constructor, its configuration and its cache key."""
+"""Positional encodings: each is a frozen dataclass, whose fields are its configuration and part of its cache key."""
 
 from typing import Any
 

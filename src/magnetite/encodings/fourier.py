@@ -32,7 +32,12 @@ def fourier(pairs: Eigenpairs, signal: Shaped[Tensor, "n c"]) -> Shaped[Tensor, 
 
 
 def inverse_fourier(pairs: Eigenpairs, spectrum: Shaped[Tensor, "b k c"]) -> Shaped[Tensor, "n c"]:
-    """Transform frequencies back to signals, `x = Γ X`."""
+    """Transform frequencies back to signals, `x = Γ X`.
+
+    Args:
+        pairs: All eigenpairs of each graph.
+        spectrum: Values per frequency, as returned by `fourier`.
+    """
     _check_complete(pairs)
     return torch.einsum("nk,nkc->nc", pairs.vectors, spectrum.to(pairs.vectors)[pairs.node_graph])
 

@@ -17,11 +17,12 @@ class Eigenpairs(Packed):
     Indexing with an integer gives the eigenpairs of one graph, without the axis `b`.
 
     Args:
+        node_ptr: Where the nodes of each graph begin.
         values: Eigenvalues; `values[g, j]` belongs to column `j` of the vectors of graph `g`.
         vectors: Eigenvectors of all graphs, one row per node.
         mask: Which of the `k` eigenpairs exist; a graph of `n < k` nodes has `n`.
-        group: Number of the group of equal eigenvalues, from 0, and −1 in padding. Within a group the basis is
-            arbitrary; only the projector `Σ γγᴴ` is not.
+        group: Number of the group of equal eigenvalues, from 0, and −1 in padding. Within a group, the vectors are an
+            arbitrary basis; only the projector `Σ γγᴴ` is unique.
         anchored: Whether the graph alone determines the phase of the vector, see `magnetite.linalg.phase.normalise`.
     """
 
@@ -51,9 +52,9 @@ class Eigenpairs(Packed):
         return Eigenpairs._trusted(node_ptr=part.node_ptr, vectors=part.vectors, **flat)
 
     def determined(self, gap: float = 1e-4) -> Bool[Tensor, "*b k"]:
-        """Which eigenvectors are unique: they exist, have an anchored phase, and no other eigenvalue within `gap`.
+        """Which eigenvectors are unique: they exist, their phase is anchored, and no other eigenvalue is within `gap`.
 
-        The next eigenvalue after the last of the `k` is unknown if `k < n`, so the last vector then never counts. The
+        If `k < n`, the eigenvalue after the last of the `k` is unknown, so the last vector never counts as unique. The
         root is found from the first eigenvector, so if that is not unique, none is.
         """
         values = self.values.masked_fill(~self.mask, torch.inf)
@@ -77,7 +78,12 @@ class Eigenpairs(Packed):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NodeEncoding(Packed):
-    """One vector per node: `encoding[i]` is `[n, d]`, `encoding.values` has the nodes of all graphs."""
+    """One vector per node: `encoding[i]` is `[n, d]`.
+
+    Args:
+        node_ptr: Where the nodes of each graph begin.
+        values: The vectors of the nodes of all graphs.
+    """
 
     values: Shaped[Tensor, "n ..."]
 
@@ -93,7 +99,13 @@ class NodeEncoding(Packed):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PairEncoding(Packed):
-    """One vector per ordered node pair: `encoding[i]` is `[n, n, f]`, start × landing × feature."""
+    """One vector per ordered node pair: `encoding[i]` is `[n, n, f]`, start × landing × feature.
+
+    Args:
+        node_ptr: Where the nodes of each graph begin.
+        pair_ptr: Where the node pairs of each graph begin.
+        values: The vectors of the node pairs of all graphs, start node by start node.
+    """
 
     pair_ptr: Int[Tensor, " starts"]
     values: Float[Tensor, "pairs f"]
@@ -116,6 +128,7 @@ class TopPairs(Packed):
     """One vector for some node pairs: those of each start node with its likeliest landing nodes.
 
     Args:
+        node_ptr: Where the nodes of each graph begin.
         landing: Landing nodes of each start node, as node numbers within the graph; −1 if there are fewer.
         values: Features of these node pairs.
         lost: By how much an exact probability may exceed its value, per start node and feature.

@@ -41,7 +41,7 @@ def solve(
         operator: Which Laplacian.
         roots: Root node of each graph; if None, the foremost source.
         result: Eigenpairs to fill.
-        single: Allow single precision in dense batches on a GPU.
+        single: Whether to allow single precision in dense batches on a GPU.
     """
     waiting = torch.arange(len(graphs), device=graphs.device)
     if graphs.device.type == "cpu":

@@ -20,16 +20,17 @@ class MagneticLaplacian:
     """The k lowest eigenpairs of the magnetic Laplacian, whose phases encode the directions of the edges.
 
     `L_N = I − (D_s^{-1/2} A_s D_s^{-1/2}) ⊙ exp(iΘ)` with `Θ[u,v] = ±2πq` along a one-way edge, or
-    `L_U = D_s − A_s ⊙ exp(iΘ)`. Eigenpairs are computed and verified in double precision; `q = 0` is a real problem.
+    `L_U = D_s − A_s ⊙ exp(iΘ)`. Eigenpairs are computed and verified in double precision. With `q = 0` the Laplacian is
+    real.
 
     Args:
         k: Number of eigenpairs.
         q: Potential: absolute (a number in `[0, 0.5]`), `Relative(q')`, or a tuple of these, which adds an axis `Q`
             before `k`.
-        normalised: `L_N` instead of `L_U`.
+        normalised: Whether to use `L_N` instead of `L_U`.
         convention: How weights and directions become a matrix, a name in `magnetite.linalg.phase.CONVENTIONS`.
-        root: Name of the graph feature with the root node of each graph, where phases are zero; by default the
-            foremost source.
+        root: Name of the graph feature that holds the root node of each graph, at which phases are zero; by default
+            the root is the foremost source.
         dtype: Type of the result, float32 or float64.
         precision: "double", or "single" to let a GPU compute in single precision: faster, with residuals below 2e-5,
             but less accurate for vectors of close eigenvalues.
@@ -78,8 +79,8 @@ class Laplacian:
 
     Args:
         k: Number of eigenpairs.
-        normalised: `L_N` instead of `L_U = D_s − A_s`.
-        root: Name of the graph feature with the root node of each graph; by default the foremost source.
+        normalised: Whether to use `L_N` instead of `L_U = D_s − A_s`.
+        root: Name of the graph feature that holds the root node of each graph; by default the foremost source.
         dtype: Type of the result, float32 or float64.
 
     >>> Laplacian(k=2, normalised=False)(Digraphs.from_edges([[0, 2], [1, 3]])).values.tolist()

@@ -18,8 +18,8 @@ from magnetite.packed import ragged_rows
 class SVD:
     """`[U√S ‖ V√S]` of the truncated singular value decomposition `A ≈ U S Vᵀ`: `encoding[i]` is `[n, 2 rank]`.
 
-    Columns beyond the size of the graph are zero. The sign of each pair of singular vectors makes the largest entry of
-    `u` positive; for equal singular values the basis is arbitrary, as on a path, where all are 1.
+    Columns beyond the size of the graph are zero. The common sign of `u` and `v` makes the largest entry of `u`
+    positive. For equal singular values, the vectors are an arbitrary basis; on a path, all nonzero ones are equal.
 
     Args:
         rank: Number of singular values.
@@ -72,7 +72,7 @@ def by_lapack(adjacency: Float[Tensor, "b n n"], rank: int) -> tuple[Vectors, Ve
 
 
 def by_symmetric_problems(adjacency: Float[Tensor, "b n n"], rank: int) -> tuple[Vectors, Vectors]:
-    """`U√S` and `V√S` with arbitrary signs, from `A Aᵀ u = σ² u` and `v = Aᵀu / σ`: on a GPU, all matrices at once.
+    """`U√S` and `V√S` with arbitrary signs, from `A Aᵀ u = σ² u` and `v = Aᵀu / σ`, for all matrices at once.
 
     Squaring costs precision only in the smallest singular values, where `√S` is nearly zero.
     """

@@ -20,7 +20,7 @@ DTYPES = (torch.float16, torch.float32, torch.float64)
 
 @dataclass(frozen=True)
 class RandomWalk:
-    """Landing probabilities `[Π(R), R^k, …, R, T, …, T^k, Π(T)]` of walks against and along the edges.
+    """Landing probabilities `[Π(R), R^k, …, R, T, …, T^k, Π(T)]` of random walks against and along the edges.
 
     `walks[i]` is `[n, n, 2(steps + 1)]`: start × landing × feature. `T` is the transition matrix along the edges, with
     probabilities proportional to the weights, `R` the one against them, and `Π(T) = p (I − (1−p) T)^{-1}` personalised
@@ -29,7 +29,7 @@ class RandomWalk:
     Args:
         steps: Number of powers k.
         restart: Restart probability `p` of PageRank, in (0, 1]; None omits `Π`.
-        reverse: Include walks against the edges.
+        reverse: Whether to include walks against the edges.
         dtype: Type of the result; float16 saves memory.
 
     >>> walks = RandomWalk(steps=1, restart=None)(Digraphs.from_edges([[0, 1], [1, 2]]))
@@ -80,7 +80,7 @@ class SparseRandomWalk:
     Args:
         steps: Number of powers k.
         restart: Restart probability of PageRank, in (0, 1]; None omits it.
-        reverse: Include walks against the edges.
+        reverse: Whether to include walks against the edges.
         top: Number of landing nodes per start node.
         tolerance: Probabilities below this are dropped between steps and while computing PageRank.
 

@@ -1,4 +1,4 @@
-"""Files of users: graphs are read as edge lists, results are written as tensors or as tables.
+"""Users' files: graphs are read as edge lists, results are written as tensors or as tables.
 
 To add a format, write a function and name its extension in `READERS`, `TENSOR_WRITERS` or `TABLE_WRITERS`.
 """
@@ -176,7 +176,7 @@ READERS: dict[str, tuple[Callable[[Path], EdgeList], str]] = {
 
 
 def check_output(path: Path) -> None:
-    """Refuse an unknown file extension and a path that cannot be written to, before any work is done."""
+    """Raise an error for an unknown file extension or a path that cannot be written to, before any work is done."""
     known = [*TENSOR_WRITERS, *TABLE_WRITERS]
     if path.suffix not in known:
         raise ValueError(f"{path} has an unknown file extension: use one of {' '.join(known)}")

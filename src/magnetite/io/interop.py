@@ -162,7 +162,7 @@ def to_pyg(edges: Tensor, num_nodes: int, weights: Tensor | None, features: Mapp
 
 
 def check_pyg_name(name: str) -> None:
-    """Refuse the name of an attribute that PyG would shift by the number of nodes when it builds a batch."""
+    """Raise an error if PyG would shift an attribute of this name by the number of nodes when it builds a batch."""
     if "index" in name or "batch" in name:
         raise ValueError(f"PyG shifts attributes with 'index' or 'batch' in their name: rename {name!r}")
 

@@ -116,7 +116,7 @@ def read_tensors(path: str | Path, verify: bool = True) -> tuple[dict[str, Tenso
     except SafetensorError as error:
         raise DamagedFile(f"{path} is not a complete safetensors file ({error}): write it again") from error
     if verify and metadata.get(CHECKSUM) != checksum(tensors):
-        raise DamagedFile(f"{path} does not match its checksum, it was changed or damaged: write it again")
+        raise DamagedFile(f"{path} does not match its checksum because it was changed or damaged: write it again")
     return tensors, metadata
 
 

@@ -1,4 +1,4 @@
-"""Private API of torch and numba, and calls that some platforms lack: each use in one function, with a fallback.
+"""Private APIs of torch and numba, and calls that some platforms lack: one function per use, with a fallback.
 
 Importing this module loads neither numba nor `torch._dynamo`.
 """
@@ -53,7 +53,7 @@ def foreach_copy(targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
 def assert_async(condition: Tensor, message: Callable[[], str]) -> None:
     """Raise `ValueError(message())` unless the condition holds; on CUDA the check is asynchronous and has no message.
 
-    Without `torch._assert_async` the check on CUDA waits for the device, and has a message.
+    Without `torch._assert_async`, the check on CUDA synchronises with the device and has a message.
 
     >>> assert_async(torch.tensor(False), lambda: "k must be a positive integer, got 0")
     Traceback (most recent call last):
@@ -71,7 +71,7 @@ def set_up_compiler(recompilations: int) -> None:
     Allow `recompilations` of the same code, since layers of one kind share it and shapes vary. Switch off reductions
     over rows and columns in one kernel, which have wrong shapes in torch 2.11 (issue 178080) and sometimes unwritten
     values in torch 2.13 (issue 193061). Start the compiler's worker processes now: they take seconds to load torch,
-    and until they are there, kernels are compiled one by one.
+    and until they have started, kernels are compiled one by one.
     """
     import torch._dynamo.config
     import torch._inductor.async_compile
@@ -111,8 +111,8 @@ def compile_cuda(source: str, name: str, options: Sequence[str], shared_memory: 
 def no_alias() -> dict[str, Any]:
     """Options for `numba.njit` that promise LLVM that no two arguments overlap.
 
-    Without the promise, loops over ten arrays are not vectorised. Where numba has no such flag, no options: slower, but
-    right.
+    Without the promise, loops over ten arrays are not vectorised. If numba has no such flag, the options are empty, and
+    kernels are slower but correct.
     """
     from numba.core import compiler
 

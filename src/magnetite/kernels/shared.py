@@ -1,4 +1,4 @@
-"""What torch code and compiled kernels have in common, written once: plain Python without torch or numba."""
+"""Constants and functions shared by torch code and compiled kernels: plain Python, without torch or numba."""
 
 GOLDEN = 0x9E3779B97F4A7C15 - 2**64
 FIRST = 0xBF58476D1CE4E5B9 - 2**64

@@ -64,7 +64,7 @@ def lowest_eigenpairs(
     Args:
         matrices: Hermitian or real symmetric matrices.
         k: Number of eigenpairs.
-        single: Allow single precision on CUDA, which is faster; residuals below 2e-5 are then accepted.
+        single: Whether to allow single precision on CUDA, which is faster; residuals below 2e-5 are then accepted.
 
     >>> values, vectors = lowest_eigenpairs(torch.diag(torch.tensor([3.0, 1.0, 2.0], dtype=torch.float64))[None], k=2)
     >>> values.tolist()

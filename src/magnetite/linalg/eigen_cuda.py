@@ -41,7 +41,7 @@ def refined_batched(
     """The k lowest eigenpairs, solved in single precision and refined in double (Ogita and Aishima, 2018).
 
     With `X` the single-precision vectors, `R = I − XᴴX` and `S = XᴴLX`, each round sets `λ_j = S_jj / (1 − R_jj)`,
-    `E_ij = (S_ij + λ_j R_ij) / (λ_j − λ_i)` (or `R_ij / 2` where that divides by nearly nothing), and `X ← X + X E`,
+    `E_ij = (S_ij + λ_j R_ij) / (λ_j − λ_i)` (or `R_ij / 2` where `λ_j − λ_i` is nearly zero), and `X ← X + X E`,
     for the k lowest columns only. Close eigenvalues may not converge, and then fail verification.
     """
     values, basis = _in_single(cusolver_batched, matrices, matrices.shape[-1])

@@ -29,7 +29,7 @@ DEGREES = (8, 24, 40, 40, 80, 160)
 """Degree of the filter in the first cycles; the last value is used in all others."""
 
 GAIN = 1e6
-"""Largest amplification of an open pair by a filter, so that a block does not collapse to its lowest vector."""
+"""Largest amplification of an unconverged eigenpair by a filter, so that a block does not collapse to one vector."""
 
 CAUTION = 2
 """Factor by which the degree exceeds what would suffice at the rate of the last cycle."""
@@ -43,7 +43,7 @@ TOGETHER = 32
 CYCLES = 60
 
 Progress = Callable[[int, float], None]
-"""Called after each cycle with the number of converged pairs and the largest residual of the k lowest."""
+"""Called after each cycle with the number of converged eigenpairs and the largest residual of the k lowest."""
 
 
 def lowest_sparse(
@@ -57,7 +57,7 @@ def lowest_sparse(
 
     A cycle extends the best vectors of the last one by the block Krylov space of `ρ(L)`, where the Chebyshev polynomial
     `ρ` is small between the highest eigenvalue and a Ritz value above the k lowest, and grows fast below; then a
-    Rayleigh–Ritz step chooses the best vectors for `L` itself. Converged pairs are projected out of the filter. The
+    Rayleigh–Ritz step chooses the best vectors for `L` itself. Converged vectors are projected out of the filter. The
     first block is random, and so is a component of the first block of every cycle, so that further copies of a repeated
     eigenvalue are found.
 
@@ -93,12 +93,12 @@ class _Subspace:
 
     @property
     def found(self) -> int:
-        """Number of lowest pairs that have converged without a gap."""
+        """Number of lowest eigenpairs that have all converged."""
         open_pairs = (self.residuals[: self.k] >= self.tolerance).nonzero()
         return int(open_pairs[0]) if open_pairs.numel() else min(self.k, self.residuals.numel())
 
     def cycle(self) -> None:
-        """Build a Krylov space orthogonal to the converged pairs, then choose the best of its and the old vectors."""
+        """Build a Krylov space orthogonal to the converged vectors, then choose the best of its and the old vectors."""
         found = self.found
         self._plan()
         self.basis[:found] = self.vectors[:found]
@@ -124,14 +124,14 @@ class _Subspace:
         self.degree, self.worst = planned, worst
 
     def _first_block(self) -> Tensor:
-        """Linear combinations of the pairs that are still open, and some noise for pairs that were missed."""
+        """Linear combinations of the unconverged vectors, and some noise to find eigenvectors that were missed."""
         noise = self._noise(self.matrix.block, self.matrix.size)
         if not self.turn:
             return noise
         found = self.found
         mixture = mix(self._noise(len(noise), len(self.vectors) - found), self.vectors[found:])
         block = mixture + noise * (0.1 * torch.linalg.vector_norm(mixture) / torch.linalg.vector_norm(noise))
-        # The last few open pairs converge fastest from their own vectors.
+        # The last few eigenpairs converge fastest from their own vectors.
         few = self.vectors[found : self.k]
         if len(few) < len(block):
             block[: len(few)] = few

@@ -46,7 +46,7 @@ class Operator:
         return magnetic_laplacian(adjacency, absolute_potential(self.q, adjacency), self.normalised, self.convention)
 
     def entries(self, pairs: NodePairs) -> tuple[Shaped[Tensor, " m"], Float[Tensor, " m"]]:
-        """`H[low, high]` of every pair, complex, and its real value at phase 0, whose row sums are the degrees."""
+        """`H[low, high]` of every node pair, complex, and its real value at phase 0, whose row sums are the degrees."""
         weights = self.rule.hermitian(pairs.forward, pairs.backward, torch.zeros_like(pairs.forward)).real
         if self.real:
             entries = weights.to(torch.complex128)

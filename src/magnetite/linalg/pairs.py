@@ -12,8 +12,9 @@ from torch import Tensor
 class NodePairs:
     """Connected node pairs `low ≤ high`, each once, with the weights of `low → high` and `high → low`.
 
-    The pairs of graph `g` are `start[g] … start[g] + count[g]`; unused entries behind them hold the harmless pair 0–0.
-    `one_way` is the number of pairs with an edge in one direction only. A self-loop has the same weight both ways.
+    The node pairs of graph `g` are `start[g] … start[g] + count[g]`; unused entries after them hold the harmless pair
+    0–0. `one_way` is the number of node pairs with an edge in one direction only. A self-loop has the same weight in
+    both directions.
     """
 
     low: Int[Tensor, " m"]
@@ -32,7 +33,7 @@ def pair_edges(
     sizes: Int[Tensor, " g"],
     weights: Shaped[Tensor, " m"] | None,
 ) -> NodePairs:
-    """Sort the edges of each graph into pairs; repeated edges are summed in their order.
+    """The connected node pairs of each graph; repeated edges are summed in their order.
 
     >>> pairs = pair_edges(torch.tensor([[0, 2, 1], [1, 1, 0]]), torch.tensor([0, 3]), torch.tensor([3]), None)
     >>> pairs.low.tolist()[:2], pairs.high.tolist()[:2], pairs.forward.tolist()[:2], pairs.backward.tolist()[:2]

@@ -19,7 +19,7 @@ class Convention:
     convention.
 
     Args:
-        formula: The entry `H[u, v]`, for people.
+        formula: The entry `H[u, v]` as readable text.
         hermitian: The entry from `w_uv`, `w_vu` and the phase `2πq`, elementwise; 0 where both weights are 0.
         self_loops: Whether self-loops count.
         isolated: Diagonal entry of `L_N` at an isolated node.

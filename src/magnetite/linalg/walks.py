@@ -1,4 +1,4 @@
-"""Random walks along and against the edges: all node pairs of dense batches, or the likeliest pairs of large graphs."""
+"""Random walks along and against the edges: all node pairs of dense batches, or the likeliest ones of large graphs."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Networks for directed graphs: encoders of positions, the transformer, GNNs and heads.
+"""Networks for directed graphs: position encoders, transformers, GNNs and heads.
 
 >>> import magnetite as mt
 >>> position = mt.nn.MagLapNet(k=4, width=32)

@@ -12,16 +12,16 @@ from magnetite.nn.layers import Norm, activation_named
 from magnetite.nn.module import Module
 
 TYPICAL_SIZE = 64
-"""Number of nodes for which length-scaled attention is not scaled."""
+"""Number of tokens, `n + 1`, at which length scaling leaves the attention logits unchanged."""
 
 States = Float[Tensor, "tokens d"]
 
 
 class Attention(Module):
-    """`softmax(s Q Kᵀ / √c + B) V` within each graph; query and key may come from other states than the value (SAT).
+    """`softmax(s Q Kᵀ / √c + B) V` within each graph; `Q` and `K` may come from other states than `V` (SAT).
 
-    `s = 1`, or with `length_scaled` the graph's `log(n + 1) / log 64`, so that the largest weights do not fade among
-    more nodes than were trained on. Tokens are the nodes, and the graph tokens if there are any.
+    `s = 1`, or `log(n + 1) / log 64` with `length_scaled`, so that the largest attention weights do not shrink in
+    graphs with more nodes than in training. Tokens are the nodes, followed by the graph tokens if there are any.
 
     Args:
         width: Size of a state.
@@ -39,7 +39,7 @@ class Attention(Module):
         self.out = torch.nn.Linear(width, width)
 
     def forward(self, states: States, structure: States, batch: Batch, biases: Biases) -> States:
-        """The mixed values; `structure` gives queries and keys, and `biases` are added to the logits."""
+        """Attention whose queries and keys come from `structure`; `biases` are added to the logits."""
         query_key = self.query_key(structure)
         if self.length_scaled:
             query, key = query_key.chunk(2, dim=-1)
@@ -67,7 +67,7 @@ class Block(Module):
         dropout: Dropout on the output of attention and feed-forward network.
         activation: gelu or relu.
         norm: post or pre.
-        local: A network such as `GNN(width)` that gives queries and keys the states of a neighbourhood (SAT).
+        local: A network such as `GNN(width)` that computes the states for queries and keys (SAT).
         degree_scaled: Whether `s = 1/√(degree + 1)` instead of 1.
         length_scaled: Whether attention logits grow with the logarithm of the number of nodes.
     """
@@ -118,7 +118,7 @@ class Block(Module):
 def attention_biases(
     batch: Batch, positions: Positions, layers: int, dtype: torch.dtype, graph_tokens: bool
 ) -> list[Biases]:
-    """For each layer, what is added to the logits, −∞ for padding: `[b, h, n, n]` per bucket, `h = 1` without bias."""
+    """For each layer, the biases of the logits, −∞ in padding: `[b, h, n, n]` per bucket; `h = 1` without biases."""
     masks = batch.filled(graph_tokens)
     made = []
     for layer in range(max(1, len(positions.biases))):
@@ -128,7 +128,7 @@ def attention_biases(
 
 
 def _masked(bias: Float[Tensor, "b h n n"] | None, keys: Tensor, dtype: torch.dtype) -> Float[Tensor, "b h n n"]:
-    if bias is None:  # stored once for all layers: attention kernels want it whole
+    if bias is None:  # stored once for all layers, since attention kernels do not broadcast it
         count, size = keys.shape
         bias = torch.zeros(count, 1, size, size, dtype=dtype, device=keys.device)
     return bias.masked_fill(~keys[:, None, None, :], -torch.inf).to(dtype)

@@ -1,4 +1,4 @@
-"""A model as a folder: `model.json` says how it is made, `model.safetensors` holds its parameters."""
+"""A model as a folder: `model.json` describes the model, `model.safetensors` holds its parameters."""
 
 from pathlib import Path
 from typing import Any
@@ -10,18 +10,18 @@ from magnetite.nn.module import Module, describe, rebuild
 from magnetite.version import __version__
 
 FORMAT = 3
-"""Raised whenever an older checkpoint would no longer load."""
+"""Version of the format; increased whenever older checkpoints can no longer be loaded."""
 
 
 def save(model: Module, folder: str | Path) -> None:
-    """Write both files, each whole or not at all; the description is written last."""
+    """Write both files, each atomically; the description is written last."""
     folder, description = Path(folder), describe(model)
     write_tensors(folder / "model.safetensors", model.state_dict(), {"kind": "model", "version": __version__})
     write_json(folder / "model.json", {"format": FORMAT, "version": __version__, "model": description})
 
 
 def load(folder: str | Path, device: torch.device | str = "cpu") -> Any:
-    """Make the model and fill in its parameters; what does not fit is named."""
+    """Build the model and load its parameters; an error names a parameter that does not fit."""
     folder = Path(folder)
     model = rebuild(_description(folder / "model.json")["model"])
     tensors, _ = read_tensors(folder / "model.safetensors")
@@ -38,7 +38,9 @@ def load(folder: str | Path, device: torch.device | str = "cpu") -> Any:
 
 def _description(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist: give the folder of a saved model (of a run, to training.load)")
+        raise FileNotFoundError(
+            f"{path} does not exist: give the folder of a saved model (for a run, use magnetite.training.load)"
+        )
     try:
         description = read_json(path, "description of a model", "save the model again")
         found = description["format"], description["version"]

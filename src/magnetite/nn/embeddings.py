@@ -1,4 +1,4 @@
-"""Embeddings: what a node or an edge is, before anything is known about its position."""
+"""Embeddings of node and edge features, without positions."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from magnetite.nn.module import Module, unused
 
 
 class Embedding(Module):
-    """Base of embeddings of nodes: `setup` makes the parameters once the model's width is known."""
+    """Base class of node embeddings: `setup` creates the parameters once the model's width is known."""
 
     def setup(self, width: int) -> None:
         """Make the parameters."""
@@ -25,7 +25,7 @@ class Embedding(Module):
 class Summed(Embedding):
     """The sum of several embeddings, such as one of continuous and one of categorical features.
 
-    Models and networks make it of a list: `embedding=[LinearNodes("x", 3), CategoryNodes({"kind": 5})]`.
+    Models and networks create it from a list: `embedding=[LinearNodes("x", 3), CategoryNodes({"kind": 5})]`.
 
     Args:
         parts: The embeddings.
@@ -48,7 +48,7 @@ class Summed(Embedding):
 
 
 class SameNodes(Embedding):
-    """One learned vector for every node: only positions tell nodes apart."""
+    """The same learned vector for every node, so that only positions distinguish nodes."""
 
     def setup(self, width: int) -> None:
         """Make the vector."""
@@ -83,11 +83,11 @@ class LinearNodes(Embedding):
 class CategoryNodes(Embedding):
     """`Σ_f E_f[x_{v,f}]`: the sum of one learned vector for each of several categorical node features.
 
-    Numbers beyond a table's size share its last row, as depths beyond a cap do.
+    Categories beyond the size of a table share its last row, such as depths beyond a cap.
 
     Args:
         sizes: Number of categories of each feature, by name.
-        dropout: By name, the probability in training that a category is replaced by number 0, the unknown.
+        dropout: Probability in training that a category is replaced by category 0 ("unknown"), by name.
     """
 
     def __init__(self, sizes: Mapping[str, int], dropout: Mapping[str, float] | None = None):
@@ -134,7 +134,7 @@ class LinearEdges(Embedding):
 class CategoryEdges(Embedding):
     """`Σ_f E_f[x_{e,f}]`: the sum of one learned vector for each of several categorical edge features.
 
-    Numbers beyond a table's size share its last row.
+    Categories beyond the size of a table share its last row.
 
     Args:
         sizes: Number of categories of each feature, by name.

@@ -1,4 +1,4 @@
-"""Message passing along the edges, which gives each node a state that knows its neighbourhood."""
+"""Message passing along the edges, after which the state of each node depends on its neighbourhood."""
 
 from collections.abc import Sequence
 
@@ -20,8 +20,8 @@ NewEdges = Float[Tensor, "edges *middle inner"]
 class EdgeNodeStep(torch.nn.Module):
     """`e ← σ(W [e ‖ h_u ‖ h_v])` for each edge `u → v`, then `h_v ← σ(W [h_v ‖ Σ_in e ‖ Σ_out e])` for each node.
 
-    Undirected, `h_u + h_v` and `Σ_in e + Σ_out e` replace what is concatenated. The first matrix is applied to the
-    nodes before they are copied to their edges: there are fewer nodes than ends of edges.
+    If undirected, `h_u + h_v` and `Σ_in e + Σ_out e` replace the concatenations. The first matrix is applied to the
+    nodes before their states are copied to the edges, since there are fewer nodes than ends of edges.
     """
 
     def __init__(self, nodes: int, edges: int, inner: int, directed: bool, activation: str):
@@ -57,7 +57,7 @@ class GCNStep(torch.nn.Module):
         self.activation = activation_named(activation)
 
     def forward(self, nodes: Nodes, edges: Edges | None, batch: Batch) -> tuple[NewNodes, Edges | None]:
-        """The states of the nodes after one step; those of the edges stay."""
+        """The states of the nodes after one step; those of the edges do not change."""
         source, target = batch.edge_index
         isolated = len(nodes) - batch.num_nodes  # graph tokens have no edges
         degree = torch.nn.functional.pad(batch.degrees(), (0, isolated)) + 1
@@ -72,7 +72,7 @@ class GCNStep(torch.nn.Module):
 
 
 class LocalNetwork(torch.nn.Module):
-    """Some steps; the states before and after each of them are concatenated, then one linear layer."""
+    """Several message passing steps; a linear layer reads the states before and after each of them, concatenated."""
 
     def __init__(self, steps: Sequence[torch.nn.Module], widths: Sequence[int], outputs: int, norm: bool):
         super().__init__()
@@ -101,7 +101,9 @@ def edge_node_network(
 
 
 class GNN(Module):
-    """Updates of edges, then nodes, of half the width; all states are concatenated, normalised, and mapped to `width`.
+    """Message passing with edge states: each step updates the edges, then the nodes, both of half the width.
+
+    The states before and after each step are concatenated, normalised, and mapped to `width`.
 
     Args:
         width: Size of a node's state.
@@ -135,7 +137,9 @@ class GNN(Module):
 
 
 class GCN(Module):
-    """Graph convolutions that ignore direction; all states are concatenated, normalised, and mapped to `width`.
+    """Graph convolutions that ignore direction.
+
+    The states before and after each convolution are concatenated, normalised, and mapped to `width`.
 
     Args:
         width: Size of a node's state.

@@ -1,4 +1,4 @@
-"""Heads: what a model predicts for a graph, its nodes, pairs of its nodes, or as a sequence of words."""
+"""Heads: the predictions of a model for graphs, nodes, node pairs, or sequences of words."""
 
 from collections.abc import Callable
 
@@ -49,7 +49,7 @@ def nodes(states: States, batch: Batch) -> Float[Tensor, "nodes d"]:
 
 
 class Head(Module):
-    """Base of the heads: `setup` makes the parameters once the model's width is known."""
+    """Base class of heads: `setup` creates the parameters once the model's width is known."""
 
     needs_graph_token = False
 
@@ -85,13 +85,13 @@ class GraphHead(Head):
 
 
 class SequenceHead(Head):
-    """One word for each of some positions: `[graphs, length, vocabulary]`, with one matrix per position.
+    """Logits of a sequence of words, `[graphs, length, vocabulary]`, with one matrix per position.
 
     Args:
         vocabulary: Number of words.
-        length: Number of positions.
+        length: Number of positions in the sequence.
         readout: How a graph is read: cls, mean, sum or max.
-        lowered: By word, how much its logits are lowered at evaluation, for words such as "unknown".
+        lowered: Amount by which logits are lowered at evaluation, by word, for words such as "unknown".
     """
 
     def __init__(self, vocabulary: int, length: int = 5, readout: str = "cls", lowered: dict[int, float] | None = None):
@@ -137,16 +137,15 @@ class NodeHead(Head):
 
 
 class PairHead(Head):
-    """`[h_u, h_v, r, n]` → 2 × (linear, LayerNorm, activation) → linear, for query pairs `(u, v)`: `[pairs, outputs]`.
+    """`[h_u, h_v, r, n]` → 2 × (linear, LayerNorm, activation) → linear, one row per query pair `(u, v)`.
 
-    The pairs are those of `batch.query`, or all pairs of each graph, source by source. The first layer is linear in its
-    parts, so `W [h_u, h_v, r] = W₁h_u + W₂h_v + W₃r` costs `n` products instead of `n²`. `r` is the sum of the nodes.
-
-    Pair features of the position encoders have a first layer of their own, whose result is added: next to `r` and `n`,
-    which grow with the graph, the first LayerNorm would leave little of them.
+    Query pairs are those of `batch.query`, or all node pairs of each graph, source by source. `r` is the sum of the
+    nodes. Since the first layer is linear, `W [h_u, h_v, r] = W₁h_u + W₂h_v + W₃r` takes `n` products instead of `n²`.
+    Pair features of the position encoders have their own first layer, whose result is added after the LayerNorm: next
+    to `r` and `n`, which grow with the graph, the LayerNorm would leave little of them.
 
     Args:
-        outputs: Number of outputs per pair.
+        outputs: Number of outputs per query pair.
         hidden: Size of the hidden layers; the model's width by default.
         pair_channels: Number of pair features, `position.pair_channels`.
         positive: Whether outputs end in softplus, as distances do.
@@ -199,7 +198,7 @@ class PairHead(Head):
         query: Query,
         between: Float[Tensor, "pairs hidden"] | None,
     ) -> Float[Tensor, "pairs hidden"]:
-        """The first layer; its ends by a fused kernel if no pair features join them before the LayerNorm."""
+        """The first layer, by a fused kernel unless pair features are added before the LayerNorm."""
         norm, joined = self.first_norm, between is not None and self.between_norm is None
         if not joined and self._fuses(norm, source):
             scale, shift = norm.weight.float(), norm.bias.float()
@@ -213,7 +212,7 @@ class PairHead(Head):
         return ends + self.activation(self.between_norm(between))
 
     def _last(self, pairs: Float[Tensor, "pairs hidden"]) -> Float[Tensor, "pairs outputs"]:
-        """A single output is a sum, which a kernel or compiler fuses with what precedes it; as a product it is slow."""
+        """The last layer; a single output is computed as a sum, which can be fused, since a matrix product is slow."""
         norm = self.second_norm
         if self.outputs == 1 and self._fuses(norm, pairs):
             parameters = (norm.weight.float(), norm.bias.float(), self.last.weight[0].float())
@@ -236,7 +235,7 @@ class PairHead(Head):
 
 
 def _chosen(rows: Float[Tensor, "nodes d"], numbers: Int[Tensor, " pairs"]) -> Float[Tensor, "pairs d"]:
-    """Some of the rows, in single precision: the backward pass adds up one gradient per pair."""
+    """The rows with these numbers, in single precision, since the backward pass adds one gradient per query pair."""
     return rows.float().index_select(0, numbers)
 
 

@@ -21,10 +21,10 @@ def activation_named(name: str) -> torch.nn.Module:
 
 
 class Norm(torch.nn.LayerNorm):
-    """LayerNorm in single precision for any input: half precision loses the sum of thousands of gradients.
+    """LayerNorm in single precision for any input, since half precision cannot sum thousands of gradients accurately.
 
-    PyTorch's kernel gives each row a whole thread block if its width is not a multiple of 4, however short it is; on a
-    GPU such rows are normalised by `by_moments`.
+    If the width is not a multiple of 4, PyTorch's kernel uses a whole thread block per row, however short the row is;
+    on a GPU, such rows are normalised by `by_moments`.
 
     >>> Norm(4)(torch.ones(2, 4, dtype=torch.bfloat16)).dtype
     torch.float32
@@ -46,12 +46,12 @@ class Norm(torch.nn.LayerNorm):
 
 
 def full_precision(device: torch.device) -> torch.autocast:
-    """A region that autocast leaves in single precision."""
+    """Context manager that disables autocast."""
     return torch.autocast(device.type, enabled=False)
 
 
 def aligned_linear(layer: torch.nn.Linear, values: Float[Tensor, "*rows c"]) -> Float[Tensor, "*rows d"]:
-    """The layer on inputs filled with zeros up to a multiple of 8 channels, which tensor cores need to be fast.
+    """Apply a linear layer to inputs padded with zeros to a multiple of 8 channels, which tensor cores need.
 
     >>> layer = torch.nn.Linear(3, 2)
     >>> torch.allclose(aligned_linear(layer, torch.ones(4, 3)), layer(torch.ones(4, 3)))

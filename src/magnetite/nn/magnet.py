@@ -18,7 +18,9 @@ States = Float[Tensor, "b n d"]
 
 
 class ChebyshevFilter(torch.nn.Module):
-    """`X ← ReLU(Σ_k T_k(L̃) X W_k + b)` of complex `X`, with real `W_k`; both parts pass where the real one is positive.
+    """`X ← ReLU(Σ_k T_k(L̃) X W_k + b)` of complex `X`, with real `W_k`.
+
+    The ReLU keeps the real and the imaginary part where the real part is positive, and is zero elsewhere.
 
     `T_0 = I`, `T_1 = L̃`, `T_k = 2 L̃ T_{k−1} − T_{k−2}`; `L̃ = L_N − I` has its spectrum in `[−1, 1]`.
     """
@@ -49,9 +51,9 @@ class MagNet(GraphModel):
     Args:
         width: Size of a node's state.
         layers: Number of filters.
-        head: What the model predicts; it must not read a graph token.
-        position: Encoder of positions, or a list of them.
-        embedding: Embedding of the node features, or a list of them; by default all nodes are equal.
+        head: Head, which makes the predictions; it must not read a graph token.
+        position: Position encoder, or a list of them.
+        embedding: Embedding of the node features, or a list of them; by default all nodes have the same vector.
         order: Degree of the Chebyshev polynomials.
         q: Absolute potential, in `[0, 0.5]`.
 
@@ -95,7 +97,7 @@ class MagNet(GraphModel):
 
 
 def complex_product(left: tuple[Matrices, Matrices], right: tuple[States, States]) -> tuple[States, States]:
-    """`(A + iB)(X + iY)` as real products, both columns of a block at once.
+    """`(A + iB)(X + iY)` as products of real matrices.
 
     >>> one, zero = torch.ones(1, 1, 1), torch.zeros(1, 1, 1)
     >>> real, imag = complex_product((zero, one), (zero, one))

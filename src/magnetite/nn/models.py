@@ -1,4 +1,4 @@
-"""Models: embedding + positions → body → head; they take batches, graphs or PyG batches, and are saved as a folder."""
+"""Models: embedding + positions → body → head. They take batches, graphs or PyG batches, and are saved as a folder."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,13 +23,13 @@ States = Float[Tensor, "nodes d"]
 
 
 class GraphModel(Module):
-    """Base of the models: states are packed, `[nodes, width]`, from the embedding to the head.
+    """Base class of models: states are packed, `[nodes, width]`, from the embedding to the head.
 
     Args:
         width: Size of a node's state.
-        head: What the model predicts.
-        position: Encoder of positions, or a list of them.
-        embedding: Embedding of the node features, or a list of them; by default all nodes are equal.
+        head: Head, which makes the predictions.
+        position: Position encoder, or a list of them.
+        embedding: Embedding of the node features, or a list of them; by default all nodes have the same vector.
     """
 
     def __init__(
@@ -50,13 +50,13 @@ class GraphModel(Module):
         self.head.setup(width)
 
     def forward(self, graphs: Any) -> Tensor:
-        """The head's answer for a `Batch`, `Digraphs`, or PyG's `Data` or `Batch`; graphs are encoded first."""
+        """The predictions for a `Batch`, `Digraphs`, or PyG's `Data` or `Batch`; graphs are encoded first."""
         batch = graphs if isinstance(graphs, Batch) else self.prepare(graphs)
         states, positions = self.embed(batch)
         return self.head(self.body(states, batch, positions), batch, positions)
 
     def embed(self, batch: Batch) -> tuple[States, Positions]:
-        """The nodes with their positions, and what the positions have for attention and head."""
+        """The states of the nodes with their positions, and the positions, for attention and the head."""
         positions = Positions() if self.position is None else self.position(batch)
         states = self.embedding(batch)
         if positions.nodes is None:
@@ -69,7 +69,7 @@ class GraphModel(Module):
         return states + positions.nodes, positions
 
     def body(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "tokens d"]:
-        """What the model does between embedding and head."""
+        """The layers between embedding and head, from packed states to packed states."""
         raise NotImplementedError
 
     def prepare(self, graphs: Any) -> Batch:
@@ -93,7 +93,7 @@ class GraphModel(Module):
         return sum(parameter.numel() for parameter in self.parameters() if parameter.requires_grad)
 
     def _without_attention(self) -> None:
-        """Refuse a head that reads a graph token, which only attention fills."""
+        """Raise an error if the head reads a graph token, which only attention updates."""
         if self.head.needs_graph_token:
             raise ValueError("readout='cls' needs attention: give the head readout='mean' or 'sum'")
 
@@ -104,9 +104,9 @@ class DigraphTransformer(GraphModel):
     Args:
         width: Size of a node's state.
         layers: Number of layers.
-        head: What the model predicts.
-        position: Encoder of positions, or a list of them.
-        embedding: Embedding of the node features, or a list of them; by default all nodes are equal.
+        head: Head, which makes the predictions.
+        position: Position encoder, or a list of them.
+        embedding: Embedding of the node features, or a list of them; by default all nodes have the same vector.
         heads: Number of attention heads.
         expansion: Hidden size of the feed-forward networks, as a multiple of `width`.
         dropout: Dropout on the output of attention and feed-forward networks.
@@ -152,7 +152,7 @@ class DigraphTransformer(GraphModel):
         self.final = Norm(width) if norm == "pre" else torch.nn.Identity()
 
     def body(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "tokens d"]:
-        """All layers; where the head reads graph tokens, they follow the nodes."""
+        """All layers; if the head reads graph tokens, they follow the nodes."""
         states, biases = self.tokens(states, batch, positions)
         for block, bias in zip(self.blocks, biases, strict=True):
             states = block(states, batch, bias)
@@ -176,8 +176,8 @@ class DigraphTransformer(GraphModel):
         layers, heads = len(positions.biases), positions.biases[0][0].shape[1]
         if layers not in (1, len(self.blocks)) or heads != self.heads:
             raise ValueError(
-                f"the position encoder biases {layers} layers of {heads} heads, the model has {len(self.blocks)} of "
-                f"{self.heads}: give both the same layers and heads"
+                f"the position encoder has biases for {layers} layers of {heads} heads, the model has "
+                f"{len(self.blocks)} of {self.heads}: give both the same layers and heads"
             )
 
 
@@ -186,10 +186,10 @@ class DigraphGNN(GraphModel):
 
     Args:
         width: Size of a node's state.
-        head: What the model predicts; it must not read a graph token.
+        head: Head, which makes the predictions; it must not read a graph token.
         local: The network; `GNN(width)` by default.
-        position: Encoder of positions, or a list of them.
-        embedding: Embedding of the node features, or a list of them; by default all nodes are equal.
+        position: Position encoder, or a list of them.
+        embedding: Embedding of the node features, or a list of them; by default all nodes have the same vector.
 
     >>> import magnetite as mt
     >>> model = mt.nn.DigraphGNN(width=32, head=mt.nn.GraphHead(2, readout="mean"))
@@ -216,11 +216,16 @@ class DigraphGNN(GraphModel):
 
 
 def no_biases(positions: Positions) -> None:
-    """Refuse attention biases in a model without attention."""
+    """Raise an error if a model without attention is given attention biases."""
     if positions.biases:
-        raise ValueError("the position encoder gives attention biases, but this model has no attention: use another")
+        raise ValueError("the position encoder has attention biases, but this model has no attention: use another one")
 
 
 def load(folder: str | Path, device: torch.device | str = "cpu") -> GraphModel:
-    """The model that `GraphModel.save` wrote, in evaluation mode."""
+    """Load a model that `GraphModel.save` wrote, in evaluation mode.
+
+    Args:
+        folder: Folder of the model.
+        device: Device of its parameters.
+    """
     return checkpoint.load(folder, device).eval()

@@ -1,4 +1,4 @@
-"""Module: a torch module that remembers its constructor's arguments, so that it can be saved as JSON and made again."""
+"""Module: a torch module that keeps the arguments of its constructor, so that it can be saved as JSON and rebuilt."""
 
 import dataclasses
 import functools
@@ -12,14 +12,14 @@ HOMES = ("magnetite.nn", "magnetite.encodings", "magnetite.linalg.potential")
 """Packages whose classes may occur in a description."""
 
 _CLASSES: dict[str, type] = {}
-"""Every class of modules that was defined, by the name under which it is saved."""
+"""All subclasses of `Module`, by the name under which they are saved."""
 
 
 class Module(torch.nn.Module):
-    """A torch module whose constructor's arguments are kept in `arguments`.
+    """A torch module that keeps the arguments of its constructor in `arguments`.
 
-    Arguments are numbers, strings, other modules, encodings, and lists of these, so that `describe` can write them. A
-    subclass of your own is saved and loaded like magnetite's, as long as it is imported before it is loaded.
+    Arguments may be numbers, strings, other modules, encodings, and lists of these, so that `describe` can write them.
+    Subclasses of your own are saved and loaded like those of magnetite; import them before loading.
     """
 
     arguments: dict[str, Any]
@@ -40,7 +40,10 @@ class Module(torch.nn.Module):
 
 
 def describe(item: Any) -> Any:
-    """A description in JSON's types from which `rebuild` makes the same thing, without its parameters.
+    """A description in JSON types, from which `rebuild` makes an equal object with new parameters.
+
+    Args:
+        item: A module, encoding, number, string, or a list or dict of these.
 
     >>> from magnetite.nn import GraphHead
     >>> describe(GraphHead(2))
@@ -49,9 +52,11 @@ def describe(item: Any) -> Any:
     if isinstance(item, Module):
         name = _saved_name(type(item))
         if _found(name) is not type(item):
-            raise TypeError(f"there is another class {name}, too: rename one to save both")
+            raise TypeError(f"two classes are named {name}: rename one of them to save both")
         if any(argument.startswith("*") for argument in item.arguments):
-            raise TypeError(f"{type(item).__name__} takes any number of arguments: give it a list to save it")
+            raise TypeError(
+                f"{type(item).__name__} cannot be saved, because its constructor takes *args: give it a list"
+            )
         return {"class": name, **{argument: describe(value) for argument, value in item.arguments.items()}}
     if dataclasses.is_dataclass(item) and not isinstance(item, type):
         values = {field.name: describe(getattr(item, field.name)) for field in dataclasses.fields(item)}
@@ -68,7 +73,10 @@ def describe(item: Any) -> Any:
 
 
 def rebuild(description: Any) -> Any:
-    """The thing that was described, with new parameters.
+    """The object that `describe` described, with new parameters.
+
+    Args:
+        description: The result of `describe`.
 
     >>> from magnetite.nn import GraphHead
     >>> rebuild(describe(GraphHead(2))).outputs
@@ -145,7 +153,7 @@ def _saved_name(kind: type) -> str:
 
 
 def _found(name: str) -> type | None:
-    """The class of this name, if it was imported: no module that a file names is ever imported because of it."""
+    """The class of this name, if it has been imported; a module is never imported because a file names it."""
     for home in HOMES:
         found = getattr(importlib.import_module(home), name, None)
         if isinstance(found, type):

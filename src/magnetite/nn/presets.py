@@ -10,14 +10,18 @@ from magnetite.nn.heads import SequenceHead
 from magnetite.nn.models import DigraphTransformer
 
 PUBLISHED_PARAMETERS = 14_378_069
-"""What the paper's authors report for SAT++ with magnetic encodings on OGB's Code2."""
+"""Number of parameters that the paper's authors report for SAT++ with magnetic encodings on OGB's Code2."""
 
 
 @dataclass(frozen=True)
 class CodeSizes:
-    """How many of each feature a data set of functions has; as they are, those of OGB's Code2.
+    """Vocabulary sizes of a data set of functions; the defaults are those of OGB's Code2.
 
-    The last two words are the unknown one and the end.
+    Args:
+        nodes: Number of categories of each node feature, by name.
+        edges: Number of categories of each edge feature, by name.
+        words: Number of words of function names; the last two are "unknown" and "end of name".
+        length: Number of words per name.
     """
 
     nodes: Mapping[str, int] = field(default_factory=lambda: {"node_type": 98, "attribute": 10_030, "depth": 21})
@@ -27,7 +31,12 @@ class CodeSizes:
 
 
 def sat(sizes: CodeSizes | None = None, width: int = 256, layers: int = 4) -> DigraphTransformer:
-    """SAT: query and key from a GCN with edge features, ReLU, the mean of the nodes; no positions but the depth.
+    """SAT as its authors trained it: a GCN for queries and keys, ReLU, a mean readout, and no positions but the depth.
+
+    Args:
+        sizes: Vocabulary sizes; those of OGB's Code2 by default.
+        width: Size of a node's state.
+        layers: Number of layers.
 
     >>> sat().parameter_count
     14035122
@@ -48,10 +57,16 @@ def sat(sizes: CodeSizes | None = None, width: int = 256, layers: int = 4) -> Di
 def sat_plus_plus(
     sizes: CodeSizes | None = None, width: int = 256, layers: int = 4, position: PositionEncoder | None = None
 ) -> DigraphTransformer:
-    """SAT++: query and key from a GNN that knows directions, GELU, a token for the graph, dropped attributes.
+    """SAT++: a directed GNN for queries and keys, GELU, a graph token, and dropout of node attributes.
 
-    `position` is, unless another one is given, that of the paper's best result: 25 eigenvectors of the magnetic
-    Laplacian, through a SignNet with a GNN. At evaluation the unknown word and the end are lowered.
+    At evaluation, the logits of the words "unknown" and "end of name" are lowered.
+
+    Args:
+        sizes: Vocabulary sizes; those of OGB's Code2 by default.
+        width: Size of a node's state.
+        layers: Number of layers.
+        position: Position encoder; by default that of the paper's best result, a SignNet with a GNN over 25
+            eigenvectors of the magnetic Laplacian.
 
     >>> sat_plus_plus().parameter_count
     14408213

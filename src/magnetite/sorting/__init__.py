@@ -1,4 +1,4 @@
-"""Sorting networks: generated, checked, counted and drawn.
+"""Sorting networks: generate, check and draw them, and count their topological sorts.
 
 >>> from magnetite import sorting
 >>> nets = sorting.generate(100, lengths=range(7, 12), seed=0)

@@ -32,7 +32,7 @@ def columns(layers: Sequence[Sequence[Comparator]]) -> list[list[Comparator]]:
 
 
 def ascii_art(length: int, layers: Sequence[Sequence[Comparator]]) -> str:
-    """The network in characters; an arrow head marks the wire of the larger value if that is the upper one.
+    """The network in text characters; an arrow head marks the wire of the larger value if that is the upper one.
 
     Args:
         length: Number of wires.

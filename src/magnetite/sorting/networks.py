@@ -20,7 +20,7 @@ from magnetite.sorting import drawing, topological_sorts
 Comparator = tuple[int, int]
 
 LONGEST_CHECK = 32
-"""Checking all 2^32 inputs takes about ten seconds; longer networks are refused."""
+"""Length of the longest networks that are checked; all 2^32 inputs take about ten seconds."""
 
 SPAN = 512
 """Number of networks that a thread processes at once."""
@@ -130,11 +130,11 @@ class SortingNetwork:
         return steps
 
     def draw(self) -> str:
-        """The usual picture, in characters."""
+        """The network drawn in text characters."""
         return drawing.ascii_art(self.length, self.layers())
 
     def to_svg(self) -> str:
-        """The usual picture, as SVG."""
+        """The network as an SVG image."""
         return drawing.svg(self.length, self.layers())
 
     def to_dict(self) -> dict[str, Any]:
@@ -167,9 +167,10 @@ class SortingNetwork:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SortingNetworks(Packed):
-    """Many sorting networks; an integer index gives a `SortingNetwork`, other indices give a collection.
+    """Many sorting networks, packed; an integer index returns a `SortingNetwork`, other indices return a collection.
 
     Args:
+        node_ptr: Where the comparators of each network begin.
         lengths: Number of wires per network.
         wires: The packed comparators of all networks; those of network `i` start at `node_ptr[i]`.
 

@@ -19,7 +19,13 @@ class TooManyStates(ValueError):
 
 @dataclass(frozen=True)
 class Estimate:
-    """An unbiased estimate with its standard error; integers, since counts exceed the range of floats."""
+    """An unbiased estimate with its standard error; integers, since counts exceed the range of floats.
+
+    Args:
+        value: The estimate.
+        error: Its standard error.
+        runs: Number of independent runs.
+    """
 
     value: int
     error: int

@@ -1,4 +1,4 @@
-"""Tasks: data, splits, embedding, head, loss, metric, options and presets of each in one file.
+"""Tasks: one file per task, with its data, splits, embedding, head, loss, metric, options and presets.
 
 >>> from magnetite.tasks import Sorting
 >>> next(Sorting().stream(seed=0, batch=64)).graphs

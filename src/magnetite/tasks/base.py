@@ -1,4 +1,4 @@
-"""What every task is made of: examples in splits, embedding, head, loss, metric and presets."""
+"""The base class of tasks, and their data: examples in splits, targets of node pairs."""
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
@@ -21,10 +21,10 @@ from magnetite.tasks.metrics import Metric
 SPLITS = ("train", "valid", "test")
 
 STREAM = len(SPLITS)
-"""Number of the stream of fresh data, after those of the splits: no example of one is an example of another."""
+"""Number of the stream of fresh data; the splits have the numbers before it, so no two have examples in common."""
 
 PAIRS_AT_ONCE = 2**24
-"""Node pairs that are listed at a time: each takes a few words of eight bytes until it is packed."""
+"""Number of node pairs that are listed at a time, which limits the memory needed."""
 
 Presets = Mapping[str, Mapping[str, Any]]
 
@@ -55,7 +55,7 @@ class PairTargets(Packed):
 
     Args:
         node_ptr: Where the nodes of each graph begin.
-        pair_ptr: Where the pairs of each graph begin.
+        pair_ptr: Where the node pairs of each graph begin.
         values: The targets, row by row, graph by graph.
 
     >>> values = torch.tensor([0, 1, -1, 0], dtype=torch.int16)
@@ -76,7 +76,7 @@ class PairTargets(Packed):
 
     @property
     def mask(self) -> Bool[Tensor, " pairs"]:
-        """Pairs with a target; a node paired with itself never has one."""
+        """Which node pairs have a target; a node paired with itself never has one."""
         mask = self.values >= 0
         # The n diagonal entries of a graph are n + 1 apart.
         inside = torch.arange(self.node_graph.numel(), device=self.device) - self.node_ptr[self.node_graph]
@@ -85,11 +85,11 @@ class PairTargets(Packed):
 
     @cached_property
     def counts(self) -> Int[Tensor, " graphs"]:
-        """Number of pairs with a target per graph; cached because both shapes and loss weights need it."""
+        """Number of node pairs with a target, per graph; cached because both shapes and loss weights need it."""
         return torch.cat([starts(piece.mask.long())[piece.pair_ptr].diff() for piece in self._pieces()])
 
     def query(self) -> QueryPairs:
-        """The pairs that have a target, listed with their labels.
+        """The query pairs: all node pairs that have a target, with the target as label.
 
         >>> values = torch.tensor([0, 1, 2, -1, 0, 1, -1, -1, 0], dtype=torch.int16)
         >>> targets = PairTargets(node_ptr=torch.tensor([0, 3]), pair_ptr=torch.tensor([0, 9]), values=values)
@@ -178,7 +178,7 @@ class Examples:
 
 
 class Task(ABC):
-    """Base of the tasks: each is a frozen dataclass, and its fields are its options.
+    """Base class of tasks: each is a frozen dataclass, and its fields are its options.
 
     The options are checked when the task is made, and appear in `--help` with the text of the docstring's `Args:`.
     To add a task, derive from this class and put it into `magnetite.tasks.TASKS` under a name.
@@ -199,7 +199,7 @@ class Task(ABC):
 
     @abstractmethod
     def shard(self, split: str, number: int, device: torch.device | str = "cpu") -> Examples:
-        """Shard `number` of a split, the same whenever and wherever it is generated."""
+        """Shard `number` of a split, which is the same on every machine."""
 
     def stream(
         self,
@@ -208,7 +208,7 @@ class Task(ABC):
         device: torch.device | str = "cpu",  # noqa: ARG002
         start: int = 0,  # noqa: ARG002
     ) -> Iterator[Examples]:
-        """Endless fresh training examples, for tasks that can generate them.
+        """An endless stream of fresh training examples, for tasks that can generate them.
 
         Args:
             seed: Seed of the stream.
@@ -255,7 +255,7 @@ class Task(ABC):
 
     @property
     def variant(self) -> tuple[str, ...]:
-        """Words that tell runs of this task apart, for names of folders and titles."""
+        """Words that distinguish runs of this task, for names of folders and titles."""
         return ()
 
     def shard_count(self, split: str) -> int:
@@ -275,7 +275,7 @@ class Task(ABC):
         return Examples.concat(self.shard(split, number, device) for number in range(self.shard_count(split)))
 
     def data_options(self) -> dict[str, Any]:
-        """The options that decide the data."""
+        """The options that determine the data."""
         options = asdict(self)  # pyright: ignore[reportArgumentType] (every task is a dataclass)
         return {name: value for name, value in options.items() if name not in self.model_options}
 

@@ -43,7 +43,7 @@ PRESETS: Presets = {
         },
         "run": {"precision": "bf16-mixed", "evaluate_every": 3.0},
     },
-    # Beside any encoding, the head sees the probabilities of walks between the two nodes.
+    # In addition to any encoding, the head reads the probabilities of walks between the two nodes.
     "best": {
         "base": "paper",
         "encoding": {"pair-walks": {"steps": 16}},
@@ -63,16 +63,17 @@ PRESETS: Presets = {
 
 @dataclass(frozen=True)
 class Distances(Task):
-    """Erdős–Rényi graphs (`p = degree / (n − 1)`), their largest weak components, and one target per node pair.
+    """Adjacency, reachability or distance of all node pairs in the largest weak components of Erdős–Rényi graphs.
 
-    Graphs of the same seed are the same for the two classification targets, and for the two distances.
+    Edges have probability `p = degree / (n − 1)`. For one seed, both classification targets have the same graphs, and
+    so do both distances.
 
     Args:
         target: adjacency, reachability, directed-distance or undirected-distance.
-        acyclic: Whether the graphs are DAGs or general digraphs.
+        acyclic: Whether the graphs are DAGs instead of general digraphs.
         train: Number of training graphs.
         per_size: Number of validation and test graphs of each size.
-        pair_layer: Whether features of node pairs have a first layer of their own in the head.
+        pair_layer: Whether features of node pairs have their own first layer in the head.
         seed: Seed of the data.
         shard_size: Number of graphs per file.
 
@@ -136,7 +137,7 @@ class Distances(Task):
         return self._generate(derive(self.seed, part.number), numbers, choices)
 
     def stream(self, seed: int, batch: int, device: torch.device | str = "cpu", start: int = 0) -> Iterator[Examples]:
-        """Endless fresh training examples, generated on `device`.
+        """An endless stream of fresh training examples, generated on `device`.
 
         >>> next(Distances().stream(seed=0, batch=8)).graphs
         Digraphs(8 graphs, ...)
@@ -147,7 +148,7 @@ class Distances(Task):
             yield self._generate(key, torch.arange(first, first + batch, device=device), sizes)
 
     def embedding(self) -> SameNodes:
-        """All nodes are alike: only their positions tell them apart."""
+        """One vector for all nodes: only their positions distinguish them."""
         return SameNodes()
 
     def head(self, readout: str, pair_channels: int) -> PairHead:  # noqa: ARG002
@@ -245,7 +246,7 @@ SIZE, DEGREE, PAIRS, RANKS = range(4)
 
 @dataclass(frozen=True)
 class RandomSizes:
-    """What is generated first: key, number of nodes and edge probability · 2^53 of each graph."""
+    """Random graphs before their edges are generated: key, number of nodes and edge probability · 2^53 of each."""
 
     keys: Int[Tensor, " graphs"]
     sizes: Int[Tensor, " graphs"]
@@ -352,6 +353,6 @@ def _largest_component(adjacency: Bool[Tensor, "g n n"], sizes: Int[Tensor, " g"
         reached = joined.to(precision)
         joined = reached @ reached > 0
     nodes = torch.arange(count, device=adjacency.device)
-    # The lowest node decides ties: argmax itself promises no order among them.
+    # Ties go to the lowest node; argmax alone does not guarantee which one it returns.
     score = torch.where(nodes < sizes[:, None], joined.sum(2) * count + (count - 1 - nodes), -1)
     return joined[torch.arange(len(sizes), device=sizes.device), score.argmax(1)]

@@ -16,7 +16,7 @@ BINS = 4096
 
 @runtime_checkable
 class Metric(Protocol):
-    """What a task measures. Nothing is read back from the device before `compute`."""
+    """Base class of metrics. Nothing is read back from the device before `compute`."""
 
     state: Tensor
     """All counts; those of several processes are added."""
@@ -117,7 +117,7 @@ class PairError:
 def query_of(batch: Batch) -> Query:
     """The query pairs of a batch, which must have some."""
     if batch.query is None:
-        raise ValueError("the batch has no query pairs: mt.batch(graphs, …, query=targets.query())")
+        raise ValueError("the batch has no query pairs: call mt.batch(graphs, …, query=targets.query())")
     return batch.query
 
 

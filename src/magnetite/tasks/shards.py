@@ -21,8 +21,8 @@ def write(
 ) -> Path:
     """Write the splits of a task to a folder, with a manifest of seed, options, version and checksums.
 
-    Each shard is written whole or not at all. Existing shards are verified and kept, so a run that was killed is
-    finished by running it again, with the same bytes as one that was not. A folder with other data is refused.
+    Each shard is written atomically. Existing shards are verified and kept, so calling the function again completes an
+    interrupted data set, with the same bytes. A folder with other data is rejected.
 
     Args:
         task: The task.
@@ -78,7 +78,7 @@ def shard_name(split: str, number: int) -> str:
 
 
 def describe(task: Task) -> dict[str, Any]:
-    """What decides the bytes of a data set: task, version, seed and the options of its data."""
+    """What determines the bytes of a data set: task, version, seed and the options of its data."""
     parameters = task.data_options()
     return {
         "task": type(task).__name__,
@@ -89,7 +89,7 @@ def describe(task: Task) -> dict[str, Any]:
 
 
 def claim(task: Task, folder: Path) -> dict[str, Any]:
-    """The manifest of the folder if it is of this task; a new one if it has none; otherwise an error."""
+    """The manifest of the folder, or a new one if there is none; an error if it belongs to another task."""
     expected = describe(task)
     if not (folder / MANIFEST).exists():
         write_json(folder / MANIFEST, {**expected, "files": {}})
@@ -113,7 +113,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 
 def _shard(task: Task, split: str, number: int, path: Path) -> dict[str, Any]:
-    """Write a shard unless an undamaged one exists; its entry in the manifest."""
+    """Write a shard unless an undamaged one exists; return its entry in the manifest."""
     kept = _kept(path)
     if kept is None:
         examples = task.shard(split, number)

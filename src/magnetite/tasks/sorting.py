@@ -52,21 +52,22 @@ PRESETS: Presets = {
 
 @dataclass(frozen=True)
 class Sorting(Task):
-    """Correct networks, each with an incorrect twin; in validation and test also reversed, with the true label.
+    """Whether a network sorts: correct networks and incorrect twins; validation and test also have reversed networks.
 
-    The twin lacks the last comparator. Counts are those of the generated networks: a split holds two or three times as
-    many graphs. Graph feature `label` is 1 if the network sorts; node feature `wires` has the comparator's two wires.
-    Within a split all lengths are equally likely.
+    The twin lacks the last comparator; a reversed network may or may not sort, and its label says which. Counts are
+    those of the generated networks: a split holds two or three times as many graphs. Graph feature `label` is 1 if the
+    network sorts; node feature `wires` has the two wires of the comparator. Within a split, all lengths are equally
+    likely.
 
     Args:
         train: Number of networks generated for training.
         valid: Number of networks generated for validation.
-        test: Number of networks generated for the test.
-        train_longest: Longest networks in training, from 7 wires on.
-        valid_longest: Longest networks in validation; the test has the longer ones, up to 16 wires.
-        train_reversed: Whether training has the reversed networks, too.
-        places: Number of wire positions among which training shifts each network at random; 0 does not shift.
-        borders: Distances from the first and the last wire that are marked at each comparator; 0 marks none.
+        test: Number of networks generated for the test split.
+        train_longest: Length of the longest training networks; the shortest have 7 wires.
+        valid_longest: Length of the longest validation networks; test networks are longer, up to 16 wires.
+        train_reversed: Whether to train on reversed networks, too.
+        places: Number of wires within which each training network is shifted at random; 0 does not shift.
+        borders: Number of wires at either end that are marked as such; 0 marks none.
         seed: Seed of the data.
         shard_size: Number of networks per file.
 
@@ -122,7 +123,7 @@ class Sorting(Task):
         return examples(networks, reverse=split != "train" or self.train_reversed).to(device)
 
     def stream(self, seed: int, batch: int, device: torch.device | str = "cpu", start: int = 0) -> Iterator[Examples]:
-        """Endless fresh training examples; each batch has equally many networks, twins, and so on."""
+        """An endless stream of fresh training examples; each batch has as many twins as correct networks."""
         kinds = 3 if self.train_reversed else 2
         if batch < kinds or batch % kinds:
             raise ValueError(f"batch must be a multiple of {kinds} (each network with its variants), got {batch}")
@@ -157,9 +158,9 @@ class WireNodes(Embedding):
     Args:
         channels: Size of the code of a wire.
         base: Base of the wavelengths.
-        places: In training, all wires of a network are shifted by the same random number among so many positions, so
-            that the codes of wires which only longer networks have are known; None does not shift.
-        borders: Distances from the first and from the last wire below this are marked beside the codes.
+        places: In training, all wires of a network are shifted by the same random number and stay below `places`, so
+            that the model sees the codes of wires that only longer networks have; None does not shift.
+        borders: Number of wires at either end for which the distance from that end is marked beside the codes.
         feature: Node feature with the two wires.
     """
 
@@ -192,7 +193,7 @@ class WireNodes(Embedding):
         return self.linear(torch.cat(codes, dim=-1).flatten(1))
 
     def _near(self, wires: Int[Tensor, "n 2"], last: Int[Tensor, "n 1"]) -> Float[Tensor, "n 2 near"]:
-        """For both ends, one of `borders` numbers is 1 if the wire is at that distance."""
+        """For both ends, a one-hot code of the wire's distance if it is below `borders`, else zeros."""
         distances = torch.stack([wires, last - wires], dim=-1)
         near = distances[..., None] == torch.arange(self.borders, device=wires.device)
         return near.flatten(-2).float()

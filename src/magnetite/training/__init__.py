@@ -1,6 +1,6 @@
-"""Training: configurations, data at training speed, optimiser, checkpoints and the loop.
+"""Training: configurations, data loading, optimiser, checkpoints and the loop.
 
-`import magnetite` loads nothing of it; Lightning is loaded only when a training starts.
+`import magnetite` does not load this package; Lightning is loaded only when training starts.
 """
 
 from magnetite.training.checkpoints import load

@@ -1,4 +1,4 @@
-"""How a step is made fast: model and loss compiled, and whole steps of fixed shapes replayed as CUDA graphs."""
+"""Fast training steps: model and loss are compiled, and whole steps of fixed shapes are replayed as CUDA graphs."""
 
 import threading
 from collections.abc import Callable
@@ -19,7 +19,7 @@ RECOMPILATIONS = 32
 """How often the same code may be compiled again: layers of one kind share it, and batches may grow."""
 
 CAPTURE_LOCK = threading.Lock()
-"""Held during a capture, and while another thread computes the next data, whose calls might spoil a capture."""
+"""Held during a capture, and while another thread prepares the next data, because its CUDA calls would break it."""
 
 Input = Tensor | Batch
 Shapes = tuple[torch.Size, ...]
@@ -43,18 +43,18 @@ class Objective(torch.nn.Module):
         return self.score(self.model.body(states, batch, positions), batch, positions)
 
     def score(self, states: Tensor, batch: Batch, positions: Positions) -> tuple[Tensor, Tensor]:
-        """The same from the states after the last layer."""
+        """Loss and outputs from the states after the last layer."""
         outputs = self.model.head(states, batch, positions)
         return self.task.loss(outputs, batch), outputs.detach()
 
 
 def compiled(objective: Objective, mode: str) -> Any:
-    """The objective for training.
+    """The objective, compiled for training.
 
     Args:
         objective: Model and loss.
-        mode: `none`, `whole` (one graph), or `layers` (what is before the layers, each layer, compiled once for all
-            layers of its kind, and what is after them).
+        mode: `none`, `whole` (one graph), or `layers` (embedding, layers, and head with loss separately; layers of the
+            same kind are compiled once).
     """
     if mode == "none":
         return objective
@@ -73,7 +73,8 @@ def compiled(objective: Objective, mode: str) -> Any:
 class Captured:
     """A function that is replayed from a CUDA graph after it was called a few times with inputs of the same shapes.
 
-    Inputs are copied to where the graph reads them. The first calls run as usual, so nothing has to be undone.
+    Inputs are copied into the tensors that the graph reads. The first calls run the function itself, so that its
+    effects need not be undone.
 
     Args:
         function: The function; it returns nothing.

@@ -1,4 +1,4 @@
-"""Checkpoints of a run: folders that appear whole or not at all, in safetensors and JSON, without pickle."""
+"""Checkpoints of a run: folders that are written atomically, in safetensors and JSON, without pickle."""
 
 import re
 import shutil
@@ -18,7 +18,7 @@ from magnetite.nn import GraphModel, checkpoint
 from magnetite.version import __version__
 
 FOLDER = "checkpoints"
-"""Where a run keeps them."""
+"""Folder of the checkpoints in the folder of a run."""
 
 UNFINISHED = ".part-"
 STATE, OPTIMIZER = "state.json", "optimizer.safetensors"
@@ -26,17 +26,17 @@ STATE, OPTIMIZER = "state.json", "optimizer.safetensors"
 
 @dataclass
 class Progress:
-    """How far a run has come: what decides how it continues, besides model and optimiser.
+    """Progress of a run: everything needed to resume it, apart from model and optimiser.
 
     Args:
         step: Number of completed steps.
         shapes: Shapes of the micro-batches of a step.
-        losses: Sum of the losses since the last line of the log, and their number.
+        losses: Sum and number of the losses since the last line of the log.
         best: Best value of the validation metric so far.
         best_step: Step of the best value.
         worse: Number of evaluations since then.
         seconds: Time spent on training steps.
-        elapsed: Time since the start, without the time between a stop and its resumption.
+        elapsed: Time since the start, without interruptions.
     """
 
     step: int = 0
@@ -49,12 +49,12 @@ class Progress:
     elapsed: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """In JSON's types."""
+        """The progress in JSON types."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> "Progress":
-        """From JSON's types."""
+        """The inverse of `to_dict`."""
         shapes = tuple(
             BatchShape(**{**shape, "buckets": tuple(Bucket(**bucket) for bucket in shape["buckets"])})
             for shape in table["shapes"]
@@ -68,7 +68,7 @@ class Progress:
 
 
 class Checkpoints:
-    """The checkpoints of a run: `last-<step>` to continue from, `best-<step>` with the best model of validation.
+    """The checkpoints of a run: `last-<step>` to resume from, and `best-<step>`, the model that is best in validation.
 
     Args:
         folder: Folder of the checkpoints.
@@ -96,7 +96,7 @@ class Checkpoints:
         self._remove("best", [step for step in self._steps("best") if step < progress.best_step])
 
     def save_best(self, model: GraphModel, step: int) -> None:
-        """Write the best model so far; the previous one is kept until the progress that names this one is saved."""
+        """Write the best model so far; the previous one is kept until the next checkpoint refers to this one."""
         self._write(f"best-{step:08d}", lambda folder: checkpoint.save(model, folder))
 
     def restore(self, model: GraphModel, optimizer: torch.optim.Optimizer) -> Progress:

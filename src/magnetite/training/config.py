@@ -1,4 +1,4 @@
-"""Everything that decides a training run, in one frozen object that is checked when it is made; and its presets."""
+"""The configuration of a training run, one frozen object that is checked when it is made; and its presets."""
 
 import hashlib
 import json
@@ -26,11 +26,11 @@ class Optim:
         lr: Peak learning rate.
         weight_decay: Weight decay.
         betas: The two decay rates of AdamW.
-        clip: Largest norm of a gradient row, relative to the norm of its parameter row.
+        clip: Largest norm of a row of a gradient, relative to the norm of that row of the parameter.
         batch: Number of graphs per step, over all processes.
         epochs: Number of passes over the training graphs.
         warmup: Number of epochs in which the learning rate rises.
-        budget: Fraction of the training that is done; shortens `epochs` and `warmup`.
+        budget: Fraction of the training to run; shortens `epochs` and `warmup`.
     """
 
     lr: float = 4e-4
@@ -59,11 +59,12 @@ class Data:
 
     Args:
         mode: `resident` keeps the encodings of all graphs, `pooled` encodes `pool` graphs at a time (both give the same
-            batches), `fresh` generates every pool anew; `auto` is resident if the encodings fit, otherwise pooled.
+            batches), `fresh` generates new graphs for every pool; `auto` is resident if the encodings fit, otherwise
+            pooled.
         pool: Number of graphs that are encoded at a time.
-        memory: Most GiB for resident encodings; they never take more than three quarters of the free memory of a GPU
-            or a quarter of that of the machine.
-        tokens: Most padded nodes that go through the model at once; a larger batch is split into micro-batches, whose
+        memory: Largest size of resident encodings in GiB; they never take more than three quarters of the free memory
+            of a GPU or a quarter of that of the machine.
+        tokens: Largest number of padded nodes per forward pass; a larger batch is split into micro-batches, whose
             gradients are added up.
     """
 
@@ -81,14 +82,14 @@ class Data:
 
 @dataclass(frozen=True)
 class Run:
-    """How a training run is executed and watched.
+    """How a training run is executed, evaluated and logged.
 
     Args:
         seed: Seed of parameters, order of the graphs, and dropout.
         precision: `32-true` or `bf16-mixed`.
-        compile: `none`, `whole` (model and loss as one graph), or `layers` (each layer, compiled once for all layers of
-            its kind, and what is before and after them).
-        capture: Whether a single process on a GPU replays its steps as CUDA graphs.
+        compile: `none`, `whole` (model and loss as one graph), or `layers` (embedding, layers, and head with loss
+            separately; layers of the same kind are compiled once).
+        capture: Whether to replay steps as CUDA graphs, for a single process on a GPU.
         evaluate_every: Epochs between two evaluations.
         patience: Evaluations without improvement after which training stops; 0 never stops early.
         log_every: Steps between two lines of the log.
@@ -116,7 +117,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Config:
-    """A training run: what is learned, from which encodings, with which model and how.
+    """The configuration of a training run.
 
     Args:
         task: The task.
@@ -124,7 +125,7 @@ class Config:
         model: The model.
         optim: Optimiser and schedule.
         data: How examples reach the model.
-        run: How the run is executed and watched.
+        run: How the run is executed, evaluated and logged.
 
     >>> config = Config.from_dict({"task": {"name": "sorting"}, "encoding": {"magnetic": {"k": 25}}})
     >>> config.to_dict()["encoding"]["magnetic"]["q"]
@@ -142,7 +143,7 @@ class Config:
 
     @classmethod
     def from_dict(cls, tables: Mapping[str, Mapping[str, Any]]) -> "Config":
-        """From plain tables; unknown names and values of other types raise errors that name them."""
+        """A configuration from plain tables; an error names an unknown option or a value of the wrong type."""
         made: dict[str, Any] = {}
         for name, table in tables.items():
             check_choice("table", name, tuple(option.name for option in fields(cls)))
@@ -159,7 +160,7 @@ class Config:
         return cls(**made)
 
     def to_dict(self) -> Tables:
-        """The tables that `from_dict` makes the same object from, in JSON's types."""
+        """Plain tables in JSON types, the inverse of `from_dict`."""
         tables: Tables = {}
         for part in fields(self):
             value = getattr(self, part.name)
@@ -171,13 +172,13 @@ class Config:
         return tables
 
     def name_of(self, table: str) -> str:
-        """Name of the task or the model in its table of names."""
+        """Name of the task or the model."""
         chosen = type(getattr(self, table))
         return next(name for name, kind in KINDS[table].items() if kind is chosen)
 
     @property
     def hash(self) -> str:
-        """Twelve letters that identify everything that decides the result, but not how the run is watched."""
+        """Twelve characters that identify all settings that affect the result; those of logging do not."""
         tables = self.to_dict()
         deciding = ("seed", "precision", "evaluate_every", "patience")
         kept = {**tables, "run": {name: tables["run"][name] for name in deciding}}
@@ -186,7 +187,7 @@ class Config:
 
 
 KINDS: dict[str, Mapping[str, type]] = {"task": TASKS, "model": MODELS}
-"""Tables whose `name` chooses among several kinds."""
+"""Tables whose option `name` selects one of several classes."""
 
 
 def configuration(
@@ -196,7 +197,7 @@ def configuration(
     changes: Mapping[str, Mapping[str, Any]] | None = None,
     overrides: Sequence[str] = (),
 ) -> Config:
-    """A preset of a task for an encoding, with changes.
+    """The configuration of a task and an encoding: a preset with changes.
 
     Args:
         task: Name of the task.
@@ -223,7 +224,11 @@ def configuration(
 
 
 def changed(config: Config | Tables, overrides: Sequence[str]) -> Config:
-    """A configuration with some settings `table.option=value`.
+    """A configuration with some settings changed.
+
+    Args:
+        config: The configuration, or its tables.
+        overrides: Settings `table.option=value`.
 
     >>> changed(configuration("sorting", "magnetic"), ["data.mode=pooled", "encoding.k=8"]).data.mode
     'pooled'
@@ -237,10 +242,14 @@ def changed(config: Config | Tables, overrides: Sequence[str]) -> Config:
 
 
 def merge(first: Mapping[str, Mapping[str, Any]], second: Mapping[str, Mapping[str, Any]]) -> Tables:
-    """Tables with those of `second` laid over them.
+    """Merge two sets of tables; values of `second` replace those of `first`.
 
-    In `encoding`, a table is one of the encodings, which is added if it is not there; `none` removes it; any other
-    value is an option of all encodings that have it.
+    In the table `encoding`, a value that is a table is merged into the encoding of this name, which is added if it is
+    missing; the value `none` removes the encoding; any other value sets an option of all encodings that have it.
+
+    Args:
+        first: Tables by name.
+        second: Tables by name.
 
     >>> merge({"optim": {"lr": 1.0, "clip": 0.1}}, {"optim": {"lr": 2.0}})
     {'optim': {'lr': 2.0, 'clip': 0.1}}
@@ -253,7 +262,7 @@ def merge(first: Mapping[str, Mapping[str, Any]], second: Mapping[str, Mapping[s
         if name == "encoding":
             merged[name] = _merge_encodings(kept, table)
             continue
-        if name in KINDS and "name" in table:  # another kind takes over the options that it has, too
+        if name in KINDS and "name" in table:  # another class keeps the options that both have
             check_choice(name, table["name"], KINDS[name])
             known = options_of(KINDS[name][table["name"]])
             kept = {option: value for option, value in kept.items() if option in known}
@@ -263,6 +272,9 @@ def merge(first: Mapping[str, Mapping[str, Any]], second: Mapping[str, Mapping[s
 
 def parse_override(text: str) -> Tables:
     """Tables from `table.option=value`; the value is written as in TOML, and strings need no quotes.
+
+    Args:
+        text: The setting.
 
     >>> parse_override("optim.betas=[0.9, 0.99]"), parse_override("encoding.walks.steps=5")
     ({'optim': {'betas': [0.9, 0.99]}}, {'encoding': {'walks': {'steps': 5}}})
@@ -276,7 +288,7 @@ def parse_override(text: str) -> Tables:
 
 
 def _with_preset(tables: Tables, encoding: str, presets: Mapping[str, Mapping[str, Any]], name: str) -> Tables:
-    """The tables with those of a preset: first its base, then its own, then those for this encoding."""
+    """Merge a preset into tables: first its base, then its own tables, then those for this encoding."""
     check_choice("preset", name, presets)
     own = dict(presets[name])
     base, special = own.pop("base", None), own.pop("encodings", {})

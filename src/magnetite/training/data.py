@@ -1,4 +1,4 @@
-"""Data at training speed: examples and encodings stay on the device, and batches are gathered there without waiting.
+"""Training data: examples and encodings stay on the device, where batches are gathered without synchronisation.
 
 The batches of an epoch are a function of seed and epoch alone, whether encodings are kept or computed pool by pool.
 """
@@ -32,19 +32,19 @@ from magnetite.training.capture import CAPTURE_LOCK
 from magnetite.training.config import Data
 
 FIRST_POOLS = 4
-"""Pools of fresh data whose sizes decide the shapes of the batches; a later pool may make them grow."""
+"""Number of pools of fresh data that determine the batch shapes; later pools may enlarge them."""
 
 SAMPLE = 256
-"""Graphs that are encoded to estimate the memory that all of them would take."""
+"""Number of graphs that are encoded to estimate the memory that all encodings would take."""
 
 EVALUATION_TOKENS, EVALUATION_QUERIES = 65_536, 2**20
-"""Most padded nodes and query pairs of an evaluation batch: it is not compiled, and larger graphs have more pairs."""
+"""Largest numbers of padded nodes and query pairs of an evaluation batch."""
 
 FREE_FRACTION = {"cuda": 0.75, "cpu": 0.25}
-"""Fraction of the free memory that encodings may take; on the CPU they are held twice while they are joined."""
+"""Fraction of the free memory that encodings may take; on the CPU, concatenating them needs twice their memory."""
 
 MEMORY, CONTROL_GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
-"""Where Linux says how much memory is free, and how much of it a container or a job may use."""
+"""Files in which Linux reports the free memory, and the limits of a container or a job."""
 
 Encodings = Mapping[str, Callable[[Any], Packed]]
 
@@ -98,7 +98,7 @@ class Block:
         pool: The examples.
         ids: The graphs of this process in each step, smallest first.
         weights: Sum of the weights of all graphs of each step, over all processes.
-        extent: The room that the batches need.
+        extent: The shapes that the batches need.
     """
 
     pool: Pool
@@ -110,7 +110,7 @@ class Block:
         return self.ids.shape[0]
 
     def batches(self, ids: Int[Tensor, " graphs"], shapes: Sequence[BatchShape]) -> list[Batch]:
-        """The micro-batches of a step with these graphs."""
+        """The micro-batches of a step, which consists of these graphs."""
         pieces = ids.split([shape.graphs for shape in shapes])
         each, pool = zip(pieces, shapes, strict=True), self.pool
         return [gather(pool.graphs, piece, shape, pool.encodings, pool.query) for piece, shape in each]
@@ -163,7 +163,7 @@ class TrainingData:
         return "fresh" if self._whole is None else "resident" if self.resident else "pooled"
 
     def shapes(self, epochs: int) -> tuple[BatchShape, ...]:
-        """Micro-batches that hold the steps of so many epochs; of fresh data those of the first pools, enlarged."""
+        """Shapes of micro-batches that fit all steps of the given epochs; for fresh data, the first pools, enlarged."""
         if self._whole is None:
             stream = self.task.stream(self.seed, self.pool_steps * self.batch, "cpu")
             sizes = [_sizes(next(stream)) for _ in range(FIRST_POOLS)]
@@ -174,7 +174,7 @@ class TrainingData:
         return plan(Extent.join(extents), self.config.tokens)
 
     def blocks(self, step: int = 0) -> Iterator[Block]:
-        """The blocks from a step on; on a GPU the next one is prepared while the last one trains."""
+        """The blocks from a step on; on a GPU, the next block is prepared during training on the current one."""
         spans = self._spans(step)
         if self.resident or self.device.type != "cuda":
             yield from (self._block(*span) for span in spans)
@@ -207,7 +207,7 @@ class TrainingData:
         return self._cut(fresh, self._rows(fresh.sizes, number)[start : start + last - first])
 
     def _cut(self, measured: "_Measured", rows: Rows) -> Block:
-        """The block of these steps, one row of graphs each."""
+        """The block of these steps, given as one row of graphs per step."""
         extent = self._extent(rows, measured.sizes)
         mine = rows[:, self.share.process :: self.share.processes]
         weights = measured.weights[torch.from_numpy(rows).to(self.device)].sum(1)
@@ -278,7 +278,7 @@ class EvaluationData:
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """Examples, their sizes and loss weights: measured once, since the targets of all node pairs are many."""
+    """Examples, their sizes and loss weights, computed once because there are many node pairs."""
 
     examples: Examples
     sizes: Sizes
@@ -290,7 +290,7 @@ class _Measured:
 
 
 def room(device: torch.device, processes: int = 1) -> float:
-    """Bytes for the encodings of one of several processes, which have a GPU each or share a machine.
+    """Number of bytes that the encodings of one process may take; processes have one GPU each, or share a machine.
 
     The rest of the free memory is left for the model and for the computation of the encodings.
     """
@@ -299,7 +299,7 @@ def room(device: torch.device, processes: int = 1) -> float:
 
 
 def _free_memory() -> float:
-    """Bytes that are free on the machine and for this job; infinite if the system does not say."""
+    """Number of bytes that are free on the machine and for this job; infinite if unknown."""
     free = math.inf
     if MEMORY.exists():
         free = 1024 * _number(MEMORY, "MemAvailable:")
@@ -316,10 +316,10 @@ def _number(path: Path, name: str) -> int:
 
 
 def _stored(encoding: Callable[[Any], Packed], device: torch.device) -> Callable[[Any], Packed]:
-    """The encoding as a pool keeps it: features of node pairs in half precision on a GPU.
+    """The encoding as it is stored in a pool: on a GPU, features of node pairs are in half precision.
 
-    They are probabilities, which autocast would round further, to bfloat16; and half the memory lets larger data stay
-    on the GPU. The walks of a few graphs at a time are written as halves, so all of them never exist in single
+    They are probabilities, and autocast would round them to bfloat16 anyway; half the memory lets larger data sets stay
+    on the GPU. A few graphs are encoded and converted at a time, so the features of all graphs never exist in single
     precision.
     """
     if device.type == "cuda" and isinstance(encoding, RandomWalk):
@@ -334,7 +334,7 @@ def _sizes(examples: Examples) -> Sizes:
 
 
 def _fits(examples: Examples, encodings: Encodings, memory: float, processes: int) -> bool:
-    """Whether the encodings of all examples take less than `memory` GiB and find room, estimated from a sample."""
+    """Whether the encodings of all examples fit into `memory` GiB and into free memory, estimated from a sample."""
     device = examples.graphs.device
     limit = min(memory * 2**30, room(device, processes))
     ids = torch.linspace(0, len(examples) - 1, min(SAMPLE, len(examples)), device=device).long()
@@ -343,16 +343,16 @@ def _fits(examples: Examples, encodings: Encodings, memory: float, processes: in
 
 
 def _fresh_count(task: Task) -> int:
-    """Graphs of a training epoch, without generating them: in proportion to those of the first shard."""
+    """Number of graphs of a training epoch, extrapolated from the first shard."""
     first = task.shard("train", 0)
     part = task.split("train")
     return len(first) * part.count // min(task.shard_size, part.count)
 
 
 def _ahead(make: Callable[[], Block], device: torch.device) -> Iterator[Block]:
-    """Make blocks one ahead, in a thread with its own stream, while the GPU works on the last one.
+    """Prepare the next block, in a thread with its own CUDA stream, while the GPU trains on the current one.
 
-    Not while a step is captured, which happens once per shape.
+    The thread pauses while a step is captured, which happens once per shape.
     """
     side = torch.cuda.Stream(device)
 

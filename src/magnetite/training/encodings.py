@@ -1,4 +1,4 @@
-"""Positional encodings by name: which encodings a model is given, and the encoders that read them.
+"""Positional encodings by name: the encodings of a model, and the encoders that read them.
 
 A configuration is a mapping from names to options, `{"magnetic": {"k": 25, "encoder": "maglapnet"}, "walks": {}}`.
 """
@@ -31,7 +31,7 @@ FOLLOWING = ("encoding", "width", "heads", "layers", "of")
 SHORTHANDS: dict[str, tuple[str, dict[str, Any]]] = {
     "multi-q": ("spe", {"q": tuple(Relative(0.25 * number) for number in range(1, 6))}),
 }
-"""Names that stand for another name with other defaults."""
+"""Names that stand for another encoding with other defaults."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class EncodingPart:
 
     @classmethod
     def from_dict(cls, name: str, table: Mapping[str, Any]) -> "EncodingPart":
-        """The part of this name with these options; the others have their defaults."""
+        """The encoding of this name, with these options and defaults for the others."""
         where = f"encoding.{name}"
         encoding, encoder, defaults = _resolved(name, table.get("encoder"))
         known, own = options_named(name, encoder), _encoding_options(encoding)
@@ -74,7 +74,7 @@ class EncodingPart:
         return part
 
     def to_dict(self) -> dict[str, Any]:
-        """The table that `from_dict` makes the same part from, in JSON's types."""
+        """The options as a table in JSON types, the inverse of `from_dict`."""
         return plain({**self.options, "encoder": self.encoder, **self.encoder_options})
 
     def made(self, width: int) -> Any:
@@ -86,7 +86,7 @@ class EncodingPart:
         return make(self.encoding, options, f"encoding.{self.name}")
 
     def build(self, width: int, heads: int, layers: int, of: str | None = None) -> PositionEncoder:
-        """The encoder with new parameters; `of` is the name of the encoding in a batch, if it is not the usual one."""
+        """The encoder with new parameters; `of` is the name of the encoding in a batch, if not the default."""
         given = {} if of is None else {"of": of}
         try:
             return ENCODERS[self.encoder].build(self.made(width), width, heads, layers, **self.encoder_options, **given)
@@ -116,7 +116,7 @@ class PositionalEncodings:
         return cls(tuple(EncodingPart.from_dict(name, table) for name, table in tables.items()))
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """The mapping that `from_dict` makes the same object from, in JSON's types."""
+        """A mapping in JSON types, the inverse of `from_dict`."""
         return {part.name: part.to_dict() for part in self.parts}
 
     def build(self, width: int, heads: int, layers: int) -> PositionEncoder | None:
@@ -143,7 +143,7 @@ def named(text: str) -> list[str]:
     if len(set(names)) < len(names):
         raise ValueError(f"encoding {text!r} has the same name twice: name each encoding once")
     if "none" in names:
-        raise ValueError(f"encoding {text!r} combines none with others: name it alone, or leave it out")
+        raise ValueError(f"encoding {text!r} combines none with others: use none alone, or leave it out")
     return names
 
 
@@ -165,7 +165,7 @@ def options_named(name: str, encoder: str | None = None) -> dict[str, Option]:
 
 
 def _resolved(name: str, encoder: str | None) -> tuple[type | None, str, dict[str, Any]]:
-    """Encoding, name of the encoder, and defaults that differ from theirs."""
+    """Class of the encoding, name of the encoder, and options that replace their defaults."""
     base, defaults = SHORTHANDS.get(name, (name, {}))
     check_choice("encoding", base, names_known())
     if base in ENCODINGS:

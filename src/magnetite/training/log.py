@@ -1,4 +1,4 @@
-"""What a training run reports: a JSONL file, TensorBoard, and a progress bar with throughput and remaining time."""
+"""Reports of a training run: a JSONL file, TensorBoard, and a progress bar with throughput and remaining time."""
 
 import importlib.util
 import json
@@ -51,7 +51,7 @@ class RunLog:
                 self.board.add_scalar(f"{kind}/{name}", value, step)
 
     def close(self) -> None:
-        """Flush what is buffered."""
+        """Flush the buffers."""
         if self.board is not None:
             self.board.close()
 

@@ -1,4 +1,4 @@
-"""The training loop: steps without waiting for the device, evaluation, early stopping, checkpoints."""
+"""The training loop: steps without synchronisation, evaluation, early stopping, checkpoints."""
 
 import math
 import signal
@@ -27,18 +27,18 @@ from magnetite.training.optim import AdaptiveClipping, adamw, learning_rate, set
 
 
 class Interrupted(KeyboardInterrupt):
-    """The user asked to stop, and the progress was saved."""
+    """Raised when the user stopped the run; its progress has been saved."""
 
 
 class Trainer:
     """One training run, from its last checkpoint to the end.
 
-    After `run` the model is the best one of validation; `evaluate` measures it on a split.
+    After `run`, the model is the one that was best in validation; `evaluate` evaluates it on a split.
 
     Args:
-        config: What decides the run.
+        config: The configuration of the run.
         folder: Folder of the run.
-        fabric: The processes, launched.
+        fabric: The launched processes.
     """
 
     def __init__(self, config: Config, folder: Path, fabric: Fabric):
@@ -153,7 +153,7 @@ class Trainer:
                 return
 
     def step(self, block: Block, number: int) -> None:
-        """One update by the mean loss of a whole batch: step `number` of the block."""
+        """Step `number` of the block: one update of the parameters by the mean loss of a whole batch."""
         step = self.progress.step
         # Dropout is a function of seed, step and process, so that a resumed run has the same.
         torch.manual_seed((self.config.run.seed * 2**40 + step * 2**10 + self.share.process) % 2**63)
@@ -184,7 +184,7 @@ class Trainer:
         self.stepper.step()
 
     def _log(self) -> None:
-        """Log the mean loss since the last time; the only place in the loop that waits for the device."""
+        """Log the mean loss since the last call; the only function of the loop that synchronises with the device."""
         total, count = self.losses.tolist()
         loss = float(self._sum(torch.tensor(total, dtype=torch.float64, device=self.fabric.device))) / count
         self.losses.zero_()
@@ -253,7 +253,7 @@ class Trainer:
 
 @contextmanager
 def interruptions() -> Iterator[threading.Event]:
-    """An event that SIGINT and SIGTERM set; a second signal quits. Only the main thread receives signals.
+    """An event that is set by SIGINT or SIGTERM; a second signal quits. Only the main thread receives signals.
 
     >>> with interruptions() as stop:
     ...     signal.raise_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Models by name: each is a frozen dataclass of options that builds the model around a task's embedding and head."""
+"""Models by name: each is a frozen dataclass of options that builds a model with a task's embedding and head."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from magnetite.training.encodings import PositionalEncodings
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """Base of the models' options.
+    """Base class of the options of a model.
 
     Args:
         width: Size of a node's state.
@@ -24,7 +24,7 @@ class ModelOptions:
 
     @property
     def attention(self) -> tuple[int, int]:
-        """Heads and layers of attention to which a position encoder may add biases."""
+        """Numbers of attention heads and layers to which a position encoder may add biases."""
         return 1, 1
 
     @property
@@ -96,7 +96,7 @@ class MessagePassing(ModelOptions):
     Args:
         width: Size of a node's state.
         steps: Number of message passing steps.
-        directed: Whether messages along and against the edges are told apart.
+        directed: Whether messages along and against the edges are distinguished.
     """
 
     steps: int = 3
@@ -139,7 +139,7 @@ def build_model(task: Task, encoding: PositionalEncodings, model: ModelOptions, 
     Args:
         task: Provides embedding and head.
         encoding: Provides the position encoder.
-        model: Provides what is between them.
+        model: Provides the layers between them.
         seed: Seed of the parameters.
 
     >>> from magnetite.tasks import Sorting

@@ -18,7 +18,7 @@ def learning_rate(step: int, steps: int, warmup: int, peak: float) -> float:
 
     Args:
         step: Current step, from 0.
-        steps: Number of steps of the whole training.
+        steps: Number of steps of the whole run.
         warmup: Number of steps in which the rate rises.
         peak: Largest rate.
 
@@ -49,7 +49,7 @@ def adamw(
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Write the rate into the tensor of the optimiser, without waiting for the device."""
+    """Write the rate into the tensor of the optimiser, without synchronising with the device."""
     for group in optimizer.param_groups:
         group["lr"].fill_(rate)
 
@@ -57,12 +57,12 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 class AdaptiveClipping:
     """`g_i ← g_i · min(1, λ max(‖w_i‖, ε) / ‖g_i‖)` for each row `i` of each parameter (Brock et al. 2021).
 
-    A row of a matrix feeds one output; a vector is one row. Rows of equal length are processed together, so that the
-    number of kernels does not grow with the depth of the model, and nothing waits for the device.
+    A row of a matrix belongs to one output; a vector counts as one row. Rows of equal length are processed together, so
+    that the number of kernels does not grow with the depth of the model; nothing synchronises with the device.
 
     Args:
         parameters: The parameters.
-        factor: `λ`, the largest norm of a gradient row relative to its parameter row.
+        factor: `λ`, the largest norm of a row of a gradient relative to that row of the parameter.
 
     >>> weight = Parameter(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
     >>> weight.grad = torch.ones(2, 2)

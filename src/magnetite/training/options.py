@@ -18,7 +18,7 @@ CALL = re.compile(r"(\w+)\((.*)\)")
 
 @dataclass(frozen=True)
 class Option:
-    """One option of something that is made by name.
+    """One option of a class that is selected by name.
 
     Args:
         name: Its name.
@@ -101,7 +101,7 @@ def known_option(known: Mapping[str, Option], name: str, where: str) -> Option:
 
 
 def plain(value: Any) -> Any:
-    """The value in JSON's types; `Option.typed` makes the same value from it.
+    """The value in JSON types, the inverse of `Option.typed`.
 
     >>> from magnetite import Relative
     >>> plain({"q": (0.1, Relative(0.25)), "dtype": torch.float32})

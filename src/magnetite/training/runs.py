@@ -1,4 +1,4 @@
-"""A run from start to result: its folder, the processes, the training, the table of metrics."""
+"""A training run from start to result: its folder, its processes, the training, and the table of metrics."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 CONFIG, RESULT = "config.json", "result.json"
 RESUMABLE = {"run": ("log_every", "checkpoint_minutes", "compile", "capture"), "data": ("mode", "memory", "pool")}
-"""Options that may change when a run is resumed: its batches stay the same (but see `_fixed`)."""
+"""Options that may change when a run is resumed, because they do not change its batches (but see `_fixed`)."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Machine:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
 
     def fabric(self, precision: str) -> "Fabric":
-        """The processes, launched."""
+        """Launch the processes."""
         from lightning.fabric import Fabric
 
         # Fabric announces every process and its seed; a run reports by itself.
@@ -74,7 +74,7 @@ def train(config: Config, folder: Path, machine: Machine, resume: bool = False) 
     """Train, evaluate the best model on validation and test, write `result.json`, and print the table.
 
     Args:
-        config: What decides the run.
+        config: The configuration of the run.
         folder: Folder of the run.
         machine: Where to run.
         resume: Whether to continue the run in the folder.
@@ -128,7 +128,7 @@ def read_config(folder: Path) -> Config:
     """The configuration of a run."""
     path = folder / CONFIG
     if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist: give the folder of a run of `magnetite train`")
+        raise FileNotFoundError(f"{path} does not exist: give the folder of a run, written by `magnetite train`")
     try:
         return Config.from_dict(read_json(path, "configuration of a run", "train again"))
     except (TypeError, KeyError, AttributeError) as error:
@@ -205,7 +205,7 @@ def accelerator_named(device: str) -> str:
 
 
 def compile_mode(accelerator: str, compiles: bool | None = None) -> str:
-    """How the model is compiled: by layers on a GPU and not at all elsewhere, unless chosen otherwise."""
+    """How the model is compiled: by default, layer by layer on a GPU and not at all elsewhere."""
     return "layers" if (accelerator == "cuda" if compiles is None else compiles) else "none"
 
 
@@ -230,7 +230,7 @@ def _claim(config: Config, folder: Path, resume: bool) -> None:
     """Write the configuration to a new folder, or check that the folder's configuration is the same."""
     if not resume:
         if (folder / CONFIG).exists():
-            raise ValueError(f"{folder} is a run already: continue it with --resume, or choose another --out")
+            raise ValueError(f"{folder} already contains a run: continue it with --resume, or choose another --out")
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"{folder} is a file: give a folder for the run")
         check_writable(folder / CONFIG)

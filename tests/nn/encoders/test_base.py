@@ -33,14 +33,14 @@ def test_node_vectors_and_biases_are_added_and_pair_features_concatenated():
             torch.testing.assert_close(together.pairs[bucket], expected)
 
 
-def test_two_encodings_of_one_name_are_refused():
+def test_two_encodings_of_one_name_are_rejected():
     with pytest.raises(ValueError, match="different encodings as 'eigenpairs': give each its own of="):
         nn.Combined([nn.MagLapNet(4, WIDTH), nn.MagLapNet(5, WIDTH)])
     combined = nn.Combined([nn.MagLapNet(4, WIDTH), nn.MagLapNet(5, WIDTH, of="more")])
     assert set(combined.encodings()) == {"eigenpairs", "more"}
 
 
-def test_positions_of_another_width_are_refused():
+def test_positions_of_another_width_are_rejected():
     model = nn.DigraphTransformer(WIDTH, 1, nn.NodeHead(1), nn.WalkEncoder(2 * WIDTH))
     with pytest.raises(ValueError, match="the position encoder has width 32, the model 16: give both the same width"):
         model(generic_digraphs(0))

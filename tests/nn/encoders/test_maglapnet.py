@@ -109,7 +109,7 @@ def test_eigenvectors_stay_in_single_precision_under_autocast():
     assert pairs.dtype == torch.float32
 
 
-def test_eigenpairs_that_do_not_fit_are_refused():
+def test_eigenpairs_that_do_not_fit_are_rejected():
     graphs = generic_digraphs(0)
     with pytest.raises(ValueError, match="has 3 complex eigenvectors per graph, expected 6 complex ones: encode with"):
         nn.MagLapNet(K, WIDTH)(mt.batch(graphs, mt.MagneticLaplacian(k=3)(graphs)))

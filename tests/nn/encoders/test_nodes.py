@@ -46,7 +46,7 @@ def test_depths_beyond_the_cap_share_a_vector():
     assert (nodes[1] - nodes[2]).abs().max() > 0.01
 
 
-def test_other_widths_are_refused():
+def test_other_widths_are_rejected():
     graphs = generic_digraphs(0)
     with pytest.raises(ValueError, match="expected 6 columns per node: encode with SVD"):
         nn.SVDEncoder(RANK, WIDTH)(mt.batch(graphs, svd=mt.SVD(rank=2)(graphs)))

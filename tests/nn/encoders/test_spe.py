@@ -95,7 +95,7 @@ def test_pair_features_are_read_by_a_pair_head():
     assert model(generic_digraphs(0)).shape == (int(generic_digraphs(0).sizes.square().sum()), 1)
 
 
-def test_wrong_arguments_are_refused():
+def test_wrong_arguments_are_rejected():
     with pytest.raises(ValueError, match="SPE has no output: give width"):
         nn.SPE(K)
     with pytest.raises(ValueError, match="give both the same k"):

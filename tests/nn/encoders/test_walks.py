@@ -49,7 +49,7 @@ def test_features_may_be_stored_in_half_precision(precision):
         torch.testing.assert_close(given[0], given[2], rtol=2e-2, atol=2e-2)
 
 
-def test_other_encodings_are_refused():
+def test_other_encodings_are_rejected():
     graphs = generic_digraphs(0)
     with pytest.raises(ValueError, match="has 4 features per pair, expected 8 features per pair"):
         nn.WalkEncoder(WIDTH)(mt.batch(graphs, WALKS(graphs)))

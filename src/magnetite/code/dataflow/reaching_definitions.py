@@ -66,7 +66,7 @@ def reaching_definitions(draft: Draft, locations: Locations) -> dict[tuple[int, 
 
 
 def _collect(draft: Draft, batch: Batch, changes: dict[int, Transfer], pairs: dict[tuple[int, int], bool]) -> None:
-    """Add the pairs of one batch."""
+    """Add the writes and accesses of one batch."""
     entering = _fixed_point(draft, batch, changes)
     nodes, units = batch.nodes, batch.units
     for block, transfer in changes.items():

@@ -1,8 +1,8 @@
 """The walk over a function's syntax tree: what it records, and the table of rules that it follows.
 
 The walk visits every syntax node once, in evaluation order, and fills in a `Draft`: the nodes of the graph, a log of
-effects, the basic blocks into which the log is cut, and the statement lists. What depends on the whole function
-(bindings, aliases, reaching definitions) is computed from the draft afterwards.
+effects, the basic blocks into which the log is cut, and the statement lists. Bindings, aliases and reaching
+definitions, which depend on the whole function, are computed from the draft afterwards.
 """
 
 import ast
@@ -33,7 +33,7 @@ LAST = POSITIONS - 1
 
 @dataclass(slots=True)
 class StatementList:
-    """A statement list: its place in the tree, and its statements as graph nodes and as syntax nodes."""
+    """A statement list: its position in the tree, and its statements as graph nodes and as syntax nodes."""
 
     owner: int
     field: str

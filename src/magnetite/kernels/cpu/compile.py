@@ -20,9 +20,9 @@ LANES = 8
 
 
 def _stamp() -> str:
-    """A hash of all that a compiled kernel depends on; numba itself adds the CPU and its features to the cache key.
+    """A hash of everything a compiled kernel depends on; numba itself adds the CPU and its features to the cache key.
 
-    A kernel has other files compiled into it, so every kernel depends on every file.
+    A kernel may inline functions of other files, so every kernel depends on every file.
     """
     folder = Path(__file__).parent
     digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__}".encode())
@@ -56,9 +56,10 @@ _OPTIONS: dict[str, Any] = {
 def part(function: Callable[..., Any]) -> Any:
     """Compile a function that only kernels call (a call from Python would crash); it is inlined into each of them.
 
-    If it were called, a process that has just compiled it would run that copy, while a process that read the kernel
-    from disk would run the copy in there, which was optimised again: the last bits would differ between runs. Machine
-    code of its own is never run, but generating it changes the code that is inlined, and with it the last bits.
+    If it were not inlined, a process that has just compiled it would run that copy, while a process that loads the
+    kernel from disk would run the copy stored with the kernel, which was optimised again: the last bits of results
+    would differ between runs. No wrapper for calls from Python is generated, since that would change the code that is
+    inlined, and with it the last bits.
     """
     options = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return numba.njit(**options)(function)
@@ -88,7 +89,7 @@ _collecting: list[bool] = []
 
 
 def _start(compiled: Any) -> None:
-    """Say once per process that kernels are being compiled, and pause the garbage collector, a fifth of the time."""
+    """Print once per process that kernels are being compiled; pause the garbage collector, which saves a fifth."""
     if compiled not in _seconds:
         return
     _collecting.append(gc.isenabled())

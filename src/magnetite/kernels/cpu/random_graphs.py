@@ -31,7 +31,7 @@ def generate_edges(pair_key, rank, size, threshold, acyclic, edges):
 
 @part
 def largest_component(edges, size, numbers):
-    """Number the nodes of the largest weak component (of equals, the first) from 0, others −1; returns its size."""
+    """Number the nodes of the largest weak component (the first if equal) from 0, others −1; return its size."""
     parent = np.arange(size)
     for edge in range(edges.shape[1]):
         one, two = find(parent, edges[0, edge]), find(parent, edges[1, edge])

@@ -80,8 +80,8 @@ def generate_network(key, draws, length, words, state, goals, open_wires, witnes
     """Generate random comparators until every input is sorted; their number, or −1 if more than `most` are needed.
 
     `open_wires` are the wires with a wrong value for some input. A comparator changes only its two wires, and a wire
-    that is right for all inputs is not chosen again. `witness[w]` is a word in which wire w was last wrong: usually it
-    still is, and the wire need not be searched.
+    that is correct for all inputs is not chosen again. `witness[w]` is a word in which wire w was last wrong; usually
+    it still is, so the wire need not be searched.
     """
     remaining = length
     for wire in range(length):

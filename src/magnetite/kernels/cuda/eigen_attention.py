@@ -10,7 +10,7 @@ MOST_TOKENS, MOST_WIDTH, MOST_CHANNELS = 32, 17, 16
 
 FORWARD = Kernel("eigen_attention.cu", "eigen_attention_forward", warps=2, blocks=16)
 BACKWARD = Kernel("eigen_attention.cu", "eigen_attention_backward", warps=2, blocks=4)
-"""In the backward pass as many blocks as fit into the registers at once, since each writes its own gradients."""
+"""Blocks per multiprocessor in the backward pass: as many as the registers allow; each writes its own gradients."""
 
 
 def suits(tokens: Tensor, channels: int) -> bool:

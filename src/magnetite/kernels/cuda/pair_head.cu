@@ -1,4 +1,4 @@
-// The first and last layer of PairHead, one warp per pair; between them is a matrix product.
+// The first and last layer of PairHead, one warp per query pair; between them is a matrix product.
 //
 //   first[p] = gelu(norm(source[u] + target[v])) of a pair p = (u, v) of rows, in bfloat16
 //   last[p]  = Σ_c w[c] gelu(norm(rows[p]))[c]

@@ -1,4 +1,4 @@
-"""The first and last layer of `PairHead` on CUDA, one warp per pair: operators of torch."""
+"""The first and last layer of `PairHead` on CUDA, one warp per query pair: operators of torch."""
 
 import torch
 from torch import Tensor
@@ -30,7 +30,7 @@ def suits(norm: torch.nn.LayerNorm, activation: torch.nn.Module, device: torch.d
 
 @torch.library.custom_op("magnetite::pair_first", mutates_args=())
 def first(source: Tensor, target: Tensor, u: Tensor, v: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-    """`gelu(norm(source[u] + target[v]))` in bfloat16, one row per pair."""
+    """`gelu(norm(source[u] + target[v]))` in bfloat16, one row per query pair."""
     rows = torch.empty(u.shape[0], source.shape[-1], dtype=torch.bfloat16, device=source.device)
     _launch(FIRST, FIRST.grid(source.device, u.shape[0]), (source, target, u, v, scale, shift, rows), u.shape[0])
     return rows

@@ -1,4 +1,4 @@
-"""Sums over the pairs of each node on CUDA, one warp per landing node: operators of torch."""
+"""Sums over the node pairs of each landing node on CUDA, one warp per landing node: operators of torch."""
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ MOST_FEATURES, MOST_HIDDEN = 16, 128
 
 FORWARD = Kernel("pair_sum.cu", "pair_sum_forward", warps=8, blocks=16)
 BACKWARD = Kernel("pair_sum.cu", "pair_sum_backward", warps=8, blocks=3)
-"""In the backward pass as many blocks as fit into the registers at once, since each writes its own gradients."""
+"""Blocks per multiprocessor in the backward pass: as many as the registers allow; each writes its own gradients."""
 
 
 def suits(pairs: Tensor, weight: Tensor) -> bool:

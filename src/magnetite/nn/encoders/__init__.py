@@ -1,4 +1,4 @@
-"""Encoders: networks that read an encoding of the batch and give positions to a model."""
+"""Position encoders: networks that turn an encoding of the batch into positions for a model."""
 
 from magnetite.nn.encoders.base import Combined, PositionEncoder, Positions
 from magnetite.nn.encoders.maglapnet import LaplacianEncoder, MagLapNet, SignGNN, SignMLP, SignNet
@@ -16,7 +16,7 @@ ENCODERS: dict[str, type[PositionEncoder]] = {
     "sinusoidal": SinusoidalEncoder,
     "depth": DepthEncoder,
 }
-"""The encoders by the names that configurations use; the first that reads an encoding is its default."""
+"""Encoders by their names in configurations; the default for an encoding is the first one that reads it."""
 
 __all__ = [
     "ENCODERS",

@@ -1,4 +1,4 @@
-"""Positions: what an encoder gives to a model, and how several encoders are combined."""
+"""Positions, the output of a position encoder, and the combination of several encoders."""
 
 import functools
 from collections.abc import Sequence
@@ -13,17 +13,17 @@ from magnetite.batching import Batch
 from magnetite.nn.module import Module
 
 Biases = list[Float[Tensor, "_ h _ _"]]
-"""What is added to the logits of attention, query × key: one tensor per bucket."""
+"""Biases of attention logits, query × key: one tensor per bucket."""
 
 
 @dataclass(frozen=True, eq=False)
 class Positions:
-    """Up to three forms of positional information: added to nodes, added to attention, or given to a `PairHead`.
+    """Positional information in up to three forms: node vectors, attention biases, and pair features.
 
     Args:
-        nodes: One vector per node.
-        biases: Attention biases per layer and bucket; a single entry serves all layers.
-        pairs: Features of node pairs, one `[b, n, n, c]` tensor per bucket.
+        nodes: Node vectors, which are added to the states.
+        biases: Attention biases per layer and bucket; a single entry is used in all layers.
+        pairs: Features of node pairs for a `PairHead`, one `[b, n, n, c]` tensor per bucket.
     """
 
     nodes: Float[Tensor, "nodes d"] | None = None
@@ -36,9 +36,9 @@ class Positions:
 
 
 class PositionEncoder(Module):
-    """Base of the encoders, which turn an encoding of the batch into `Positions`.
+    """Base class of position encoders, which turn an encoding of the batch into `Positions`.
 
-    `of` is the name of the encoding in the batch. `encoding` computes it from graphs, for models that are given graphs.
+    `of` is the name of the encoding in the batch; `encoding` computes it when a model is called with graphs.
     """
 
     reads: ClassVar[tuple[type, ...]] = ()
@@ -49,14 +49,14 @@ class PositionEncoder(Module):
 
     @classmethod
     def build(cls, encoding: Any, width: int, heads: int, layers: int, **options: Any) -> "PositionEncoder":  # noqa: ARG003
-        """The encoder of `encoding` for a model of this width, with so many attention heads and layers.
+        """The encoder of `encoding` for a model with this width and these numbers of attention heads and layers.
 
         Args:
             encoding: The encoding to read; None for encoders that need none.
             width: Size of a node's vector.
             heads: Number of attention heads.
             layers: Number of attention layers.
-            options: Further arguments of the constructor.
+            **options: Further arguments of the constructor.
         """
         return cls(width=width, encoding=encoding, **options)
 
@@ -95,11 +95,11 @@ class Combined(PositionEncoder):
 
     @property
     def pair_channels(self) -> int:
-        """Those of all parts."""
+        """Number of features per node pair of all parts together."""
         return sum(part.pair_channels for part in self.parts)  # type: ignore[misc]
 
     def encodings(self) -> dict[str, Any]:
-        """Those of all parts."""
+        """The encodings that all parts need, by their name in the batch."""
         return {name: encoding for part in self.parts for name, encoding in part.encodings().items()}  # type: ignore[operator]
 
     def forward(self, batch: Batch) -> Positions:

@@ -29,7 +29,7 @@ class MagLapNet(PositionEncoder):
     Args:
         k: Number of eigenvectors.
         width: Size of a node's vector.
-        encoding: What computes the eigenpairs; `MagneticLaplacian(k)` by default.
+        encoding: The encoding that computes the eigenpairs; `MagneticLaplacian(k)` by default.
         of: Name of the eigenpairs in the batch.
         heads: Number of attention heads.
         dropout: Dropout before the last layer.
@@ -81,7 +81,7 @@ class MagLapNet(PositionEncoder):
 
     @classmethod
     def build(cls, encoding: Spectral, width: int, heads: int, layers: int, **options: Any) -> "MagLapNet":  # noqa: ARG003
-        """The encoder of as many eigenvectors as the encoding has."""
+        """The encoder for the number of eigenvectors that the encoding has."""
         return cls(encoding.k, width, encoding, **options)
 
     def forward(self, batch: Batch) -> Positions:
@@ -137,8 +137,8 @@ class Weights(NamedTuple):
 class EigenAttention(Module):
     """Self-attention over the tokens of each node, `x + W_o softmax(q kᵀ/√c) v`.
 
-    Written out, queries, keys, values and scores of all nodes are the largest tensors of a whole model. On a GPU one
-    fused kernel keeps them in registers, and computes them again in the backward pass.
+    In plain tensor operations, queries, keys, values and scores of all nodes are the largest tensors of a whole model.
+    On a GPU, one fused kernel keeps them in registers, and computes them again in the backward pass.
 
     Args:
         width: Channels of a token.
@@ -176,7 +176,7 @@ def eigen_attention(
 def plain_eigen_attention(
     tokens: Float[Tensor, "nodes t w"], mask: Bool[Tensor, "nodes t"], weights: Weights, heads: int
 ) -> Float[Tensor, "nodes t w"]:
-    """The same in plain tensor operations; torch's fused attention would overflow its grid above 65,535 nodes."""
+    """The same in plain tensor operations, since torch's fused attention overflows its grid above 65,535 nodes."""
     inner = torch.nn.functional.linear(tokens, weights.inner, weights.inner_bias)
     query, key, value = inner.unflatten(-1, (3, heads, -1)).unbind(2)
     scores = torch.einsum("nihc,njhc->nhij", query, key) / math.sqrt(query.shape[-1])
@@ -186,9 +186,9 @@ def plain_eigen_attention(
 
 
 class SignNet(Module):
-    """Base of functions that are the same for both signs of an eigenvector: `f(γ) + f(−γ)`.
+    """Base class of networks that do not depend on the sign of an eigenvector: `f(γ) + f(−γ)`.
 
-    The first vector, whose sign is known, keeps `f(γ)`.
+    For the first eigenvector, whose sign is known, the result is `f(γ)`.
     """
 
     def setup(self, parts: int, channels: int) -> None:
@@ -265,17 +265,17 @@ Scaling = Callable[[Vectors, Batch], Vectors]
 
 
 def unscaled(vectors: Vectors, batch: Batch) -> Vectors:  # noqa: ARG001
-    """Unit vectors as they are, `Σ_v |γ_v|² = 1`: entries shrink as `1/√n`."""
+    """Unit vectors, unchanged: `Σ_v |γ_v|² = 1`, so entries shrink as `1/√n`."""
     return vectors
 
 
 def scaled_by_nodes(vectors: Vectors, batch: Batch) -> Vectors:
-    """`√n γ`: the mean of `|γ_v|²` is 1, so graphs of all sizes look alike."""
+    """`√n γ`: the mean of `|γ_v|²` is 1 for graphs of every size."""
     return vectors * batch.per_node(batch.sizes.to(vectors).sqrt()).view(-1, *[1] * (vectors.ndim - 1))
 
 
 def scaled_by_parts(vectors: Vectors, batch: Batch) -> Vectors:
-    """Real and imaginary parts of each vector to a mean square of 1, each on its own."""
+    """Scale the real and the imaginary part of each vector separately, to a mean square of 1."""
     return vectors * batch.per_node((batch.mean_nodes(vectors.square()) + 1e-12).rsqrt())
 
 
@@ -309,13 +309,13 @@ def part_count(encoding: Spectral) -> int:
 
 
 def check_same_k(k: int, encoding: Spectral) -> None:
-    """Refuse an encoding with another number of eigenvectors."""
+    """Raise an error if the encoding has another number of eigenvectors."""
     if encoding.k != k:
         raise ValueError(f"k={k} differs from the k of {encoding}: give both the same k")
 
 
 def eigenpairs_of(batch: Batch, name: str, encoding: Spectral) -> BatchedEigenpairs:
-    """The eigenpairs of the batch under this name, if they are what the encoding computes."""
+    """The eigenpairs of the batch with this name; an error unless their shape is that of the encoding."""
     pairs = batch.encoding(name)
     if not isinstance(pairs, BatchedEigenpairs):
         raise ValueError(f"encoding {name!r} of the batch has no eigenpairs: encode with {encoding}")

@@ -1,4 +1,4 @@
-"""Layers from features of node pairs to what a transformer takes: one vector per node, or attention biases."""
+"""Layers that turn features of node pairs into inputs of a transformer: one vector per node, or attention biases."""
 
 import torch
 from jaxtyping import Float
@@ -15,8 +15,8 @@ Pairs = list[Float[Tensor, "_ _ _ c"]]
 class PairSum(torch.nn.Module):
     """`ζ(v) = f₁(Σ_u f₂(p(u, v)))`.
 
-    `f₂` is one linear layer with an activation: a second linear layer per pair could as well be the first of `f₁`. So
-    the `n²` pairs never have more than `hidden` channels, and on a GPU a kernel sums them without storing them.
+    `f₂` is one linear layer with an activation; a second linear layer could be merged into the first one of `f₁`. So
+    the `n²` node pairs never have more than `hidden` channels, and on a GPU a kernel sums them without storing them.
 
     Args:
         channels: Features per pair.
@@ -74,5 +74,5 @@ class PairBias(torch.nn.Module):
 
 
 def _linear(layer: torch.nn.Linear, pairs: Float[Tensor, "b n n c"]) -> Float[Tensor, "b n n d"]:
-    """The layer of pairs that may be stored in half precision; autocast converts them itself."""
+    """Apply a layer to features that may be stored in half precision; autocast would convert them itself."""
     return layer(pairs if torch.is_autocast_enabled(pairs.device.type) else pairs.to(layer.weight.dtype))

@@ -30,7 +30,7 @@ class SPE(PositionEncoder):
         pairs: Whether to give pair features, `SPE.pair_channels` per pair.
         channels: Number of channels of `φ`.
         hidden: Size of hidden layers.
-        encoding: What computes the eigenpairs; `MagneticLaplacian(k)` by default.
+        encoding: The encoding that computes the eigenpairs; `MagneticLaplacian(k)` by default.
         of: Name of the eigenpairs in the batch.
         activation: gelu or relu.
 

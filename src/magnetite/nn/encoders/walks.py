@@ -17,7 +17,7 @@ class WalkEncoder(PositionEncoder):
 
     Args:
         width: Size of a node's vector.
-        encoding: What computes the walks; `RandomWalk()` by default.
+        encoding: The encoding that computes the walks; `RandomWalk()` by default.
         hidden: Output channels of `f₂`.
         of: Name of the walks in the batch.
         activation: gelu or relu.
@@ -50,12 +50,13 @@ class WalkEncoder(PositionEncoder):
 class RelativeWalkEncoder(PositionEncoder):
     """`B[u, v] = w · p(u, v)` is added to the logits of attention, with one `w` per layer and head.
 
-    Nodes without features need an encoder of nodes as well: attention over equal nodes changes none of them.
+    Nodes without features also need an encoder with node vectors, since attention over equal nodes changes none of
+    them.
 
     Args:
         heads: Number of attention heads.
         layers: Number of attention layers.
-        encoding: What computes the walks; `RandomWalk()` by default.
+        encoding: The encoding that computes the walks; `RandomWalk()` by default.
         of: Name of the walks in the batch.
 
     >>> import magnetite as mt
@@ -86,9 +87,9 @@ class PairWalkEncoder(PositionEncoder):
     """`[R^k, …, R, T, …, T^k]` of each node pair as features for a `PairHead`, computed from the edges of the batch.
 
     `T` walks along the edges, `R` against them, as in `RandomWalk`. The first `k` with `T^k[u, v] > 0` is the distance
-    from `u` to another `v`, but probabilities of long walks are tiny, down to the `10^-38` that single precision holds:
-    with `root` the features are `p_k^{1/k}`, the geometric mean of the steps. Computed ahead of training, `2 · steps`
-    features of every pair would fill a GPU long before the graphs do.
+    from `u` to another node `v`. Probabilities of long walks get close to `10^-38`, the limit of single precision, so
+    with `root` the features are `p_k^{1/k}`, the geometric mean over the steps. They are computed in every batch,
+    because `2 · steps` features of all node pairs of a data set would not fit on a GPU.
 
     Args:
         steps: Length of the longest walk, `k`.
@@ -126,7 +127,7 @@ class PairWalkEncoder(PositionEncoder):
 
 
 def walk_pairs(batch: Batch, name: str, encoding: RandomWalk) -> Pairs:
-    """The walks of the batch under this name, in half or single precision, if they are what the encoding computes."""
+    """The walks of the batch with this name; an error unless their number of features is that of the encoding."""
     pairs = batch.encoding(name)
     if not isinstance(pairs, list) or pairs[0].ndim != 4 or pairs[0].shape[-1] != encoding.width:
         found = f"{pairs[0].shape[-1]} features per pair" if isinstance(pairs, list) else type(pairs).__name__
