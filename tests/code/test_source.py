@@ -118,4 +118,4 @@ def test_a_single_path_is_rejected():
 
 def test_a_function_object_is_rejected():
     with pytest.raises(TypeError, match=r"give inspect\.getsource"):
-        code.build(test_a_single_path_is_refused)
+        code.build(test_a_function_object_is_rejected)

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from magnetite.training.config import Config, configuration
+from magnetite.training.encodings import named, options_named
 
 TINY = {
     "task": {"train": 60, "valid": 12, "test": 8, "train_longest": 7, "valid_longest": 8},
     "model": {"name": "transformer", "width": 32, "layers": 1},
-    "encoding": {"k": 4, "rank": 4},
     "optim": {"batch": 20, "epochs": 2, "warmup": 0.5},
     "run": {"log_every": 2, "checkpoint_minutes": 0.0},
 }
@@ -20,7 +20,9 @@ TINY = {
 
 
 def tiny(encoding: str = "magnetic", *overrides: str) -> Config:
-    return configuration("sorting", encoding, "quick", TINY, overrides)
+    known = {option for part in named(encoding) for option in options_named(part)}
+    sizes = {option: 4 for option in ("k", "rank") if option in known}
+    return configuration("sorting", encoding, "quick", {**TINY, "encoding": sizes}, overrides)
 
 
 def logged(folder: Path, kind: str) -> list[dict]:
