@@ -220,3 +220,11 @@ def test_planned_shapes_hold_the_graphs_of_every_step(processes):
             ids = torch.from_numpy(row[process::processes]).split([shape.graphs for shape in shapes])
             batches = [gather(graphs, part, shape, {}, query) for part, shape in zip(ids, shapes, strict=True)]
             assert sum(int(batch.node_mask.sum()) for batch in batches) == nodes[row[process::processes]].sum()
+
+
+def test_shapes_for_another_number_of_processes_are_rejected():
+    sizes = some_sizes(0, 40)
+    rows = batch_rows(epoch_order(40, 0, 0), sizes.nodes, batch=20)
+    shapes = plan(Extent.of(rows, sizes), tokens=10**9)
+    with pytest.raises(ValueError, match="the shapes hold 20 graphs per process, the batches have 10: use the same"):
+        grow(shapes, Extent.of(rows, sizes, processes=2))

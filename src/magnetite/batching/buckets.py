@@ -294,6 +294,11 @@ def grow(shapes: Sequence[BatchShape], extent: Extent) -> tuple[BatchShape, ...]
         extent: The extent of the batches that must fit.
     """
     counts = [bucket.graphs for shape in shapes for bucket in shape.buckets]
+    if sum(counts) != extent.cuts[-1]:
+        raise ValueError(
+            f"the shapes hold {sum(counts)} graphs per process, the batches have {extent.cuts[-1]}: "
+            "use the same batch size and number of processes as before"
+        )
     ends = [extent.cuts.index(position) for position in accumulate(counts, initial=0)]
     spans = list(pairwise(ends))
     grown = []
