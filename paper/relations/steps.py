@@ -74,7 +74,7 @@ def gradients(
         flat.T @ before.flatten(0, 1).flatten(1).to(mix),
         of_drive.T @ own,
         flat_changes.T @ gelu(inner).flatten(0, 1),
-        flat_changes.new_ones(len(flat_changes)) @ flat_changes,  # faster than a sum over so many rows
+        flat_changes.new_ones(len(flat_changes)) @ flat_changes,  # faster than a sum over this many rows
     )
 
 

@@ -69,7 +69,6 @@ class PairTargets(Packed):
 
     pointers: ClassVar[tuple[str, ...]] = ("node_ptr", "pair_ptr")
     axes: ClassVar[dict[str, tuple[Axis, int]]] = {"values": ("pair", 0)}
-    empty: ClassVar[float] = -1
 
     def __repr__(self) -> str:
         return f"PairTargets({len(self)} graphs, {self.values.numel()} pairs)"

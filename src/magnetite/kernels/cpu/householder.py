@@ -78,7 +78,7 @@ def tridiagonalise(ar, ai, n, real, d, e, fr, fi, tau, work):
         below = 0.0
         for j in range(row - 1):
             below += ar[row, j] * ar[row, j] + ai[row, j] * ai[row, j]
-        # Rounding errors of zero are no vector to reflect by; the matrix has norm 1.
+        # Do not reflect by the rounding errors of a zero row; the matrix has norm 1.
         below = 0.0 if below < NOTHING else below
         leadr, leadi = ar[row, row - 1], -ai[row, row - 1]
         modulus = sqrt(leadr * leadr + leadi * leadi)
