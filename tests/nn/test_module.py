@@ -148,7 +148,7 @@ def test_remade_modules_have_parameters_of_their_own():
     again = remade(network)
     assert [p.shape for p in again.parameters()] == [p.shape for p in network.parameters()]
     assert not {id(p) for p in again.parameters()} & {id(p) for p in network.parameters()}
-    assert again.arguments["edge_features"][1].sizes == {"kind": 3}
+    assert again.arguments["edge_features"][1].sizes == {"kind": (3,)}
 
 
 def test_only_modules_without_parameters_are_unused():

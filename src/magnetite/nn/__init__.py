@@ -25,7 +25,7 @@ from magnetite.nn.encoders import (
     WalkEncoder,
 )
 from magnetite.nn.gnn import GCN, GNN
-from magnetite.nn.heads import GraphHead, Head, NodeHead, PairHead, SequenceHead
+from magnetite.nn.heads import GraphHead, Head, NodeHead, PairHead, Rescaled, SequenceHead
 from magnetite.nn.magnet import MagNet
 from magnetite.nn.models import DigraphGNN, DigraphTransformer, GraphModel, load
 from magnetite.nn.module import Module, describe, rebuild
@@ -58,6 +58,7 @@ __all__ = [
     "PositionEncoder",
     "Positions",
     "RelativeWalkEncoder",
+    "Rescaled",
     "SVDEncoder",
     "SameNodes",
     "SequenceHead",

@@ -1,12 +1,13 @@
 """Embeddings of node and edge features, without positions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from magnetite.batching import Batch
+from magnetite.kernels._compat import assert_async
 from magnetite.nn.module import Module, unused
 
 
@@ -20,6 +21,10 @@ class Embedding(Module):
     def forward(self, batch: Batch) -> Float[Tensor, "nodes d"]:
         """One vector per node."""
         raise NotImplementedError
+
+
+Embeddings = Embedding | Sequence[Embedding] | None
+"""One or several embeddings, whose sum is taken, or none."""
 
 
 class Summed(Embedding):
@@ -59,8 +64,36 @@ class SameNodes(Embedding):
         return self.vector.expand(batch.num_nodes, -1)
 
 
-class LinearNodes(Embedding):
-    """`W x_v + b` of a continuous node feature.
+class _Linear(Embedding):
+    """`W (x − μ) / σ + b` of a continuous feature."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, feature: str, channels: int):
+        super().__init__()
+        self.feature, self.channels = feature, channels
+        self.register_buffer("mean", torch.zeros(channels))
+        self.register_buffer("std", torch.ones(channels))
+
+    def setup(self, width: int) -> None:
+        """Make the matrix."""
+        self.linear = torch.nn.Linear(self.channels, width)
+
+    def fit(self, values: Shaped[Tensor, "rows ..."]) -> None:
+        """Standardise by the mean and the standard deviation of these values, which are saved with the model."""
+        columns = _columns(values, self.channels, self.feature, torch.float64)
+        mean, std = columns.mean(0), columns.std(0, correction=0)
+        self.mean.copy_(mean)
+        self.std.copy_(torch.where(std > 1e-6 * mean.abs(), std, 1.0))  # a constant column has no scale
+
+    def embed(self, values: Tensor) -> Float[Tensor, "rows d"]:
+        """The feature, standardised and transformed."""
+        return self.linear((_columns(values, self.channels, self.feature) - self.mean) / self.std)
+
+
+class LinearNodes(_Linear):
+    """`W (x_v − μ) / σ + b` of a continuous node feature, where `μ = 0` and `σ = 1` unless `fit` is called.
 
     Args:
         feature: Name of the node feature, `[nodes]` or `[nodes, channels]`.
@@ -68,49 +101,15 @@ class LinearNodes(Embedding):
     """
 
     def __init__(self, feature: str, channels: int):
-        super().__init__()
-        self.feature, self.channels = feature, channels
-
-    def setup(self, width: int) -> None:
-        """Make the matrix."""
-        self.linear = torch.nn.Linear(self.channels, width)
+        super().__init__(feature, channels)
 
     def forward(self, batch: Batch) -> Float[Tensor, "nodes d"]:
         """The feature, transformed."""
-        return self.linear(_columns(node_feature(batch, self.feature), self.channels, self.feature))
+        return self.embed(node_feature(batch, self.feature))
 
 
-class CategoryNodes(Embedding):
-    """`Σ_f E_f[x_{v,f}]`: the sum of one learned vector for each of several categorical node features.
-
-    Categories beyond the size of a table share its last row, such as depths beyond a cap.
-
-    Args:
-        sizes: Number of categories of each feature, by name.
-        dropout: Probability in training that a category is replaced by category 0 ("unknown"), by name.
-    """
-
-    def __init__(self, sizes: Mapping[str, int], dropout: Mapping[str, float] | None = None):
-        super().__init__()
-        self.sizes, self.dropout = dict(sizes), dict(dropout or {})
-
-    def setup(self, width: int) -> None:
-        """Make the tables."""
-        self.tables = _tables(self.sizes, width)
-
-    def forward(self, batch: Batch) -> Float[Tensor, "nodes d"]:
-        """The sum of the vectors."""
-        each = zip(self.tables, self.sizes, strict=True)
-        return torch.stack([table(self._ids(batch, name)) for table, name in each]).sum(0)
-
-    def _ids(self, batch: Batch, name: str) -> Int[Tensor, " nodes"]:
-        ids = node_feature(batch, name).long().clamp(0, self.sizes[name] - 1)
-        rate = self.dropout.get(name, 0.0)
-        return torch.where(torch.rand(ids.shape, device=ids.device) < rate, 0, ids) if self.training and rate else ids
-
-
-class LinearEdges(Embedding):
-    """`W x_e + b` of a continuous edge feature.
+class LinearEdges(_Linear):
+    """`W (x_e − μ) / σ + b` of a continuous edge feature, where `μ = 0` and `σ = 1` unless `fit` is called.
 
     Args:
         feature: Name of the edge feature; `"weight"` stands for the edge weights.
@@ -118,40 +117,83 @@ class LinearEdges(Embedding):
     """
 
     def __init__(self, feature: str = "weight", channels: int = 1):
-        super().__init__()
-        self.feature, self.channels = feature, channels
-
-    def setup(self, width: int) -> None:
-        """Make the matrix."""
-        self.linear = torch.nn.Linear(self.channels, width)
+        super().__init__(feature, channels)
 
     def forward(self, batch: Batch) -> Float[Tensor, "edges d"]:
         """The feature, transformed."""
-        values = batch.edge_weight if self.feature == "weight" else edge_feature(batch, self.feature)
-        return self.linear(_columns(values, self.channels, self.feature))
+        return self.embed(batch.edge_weight if self.feature == "weight" else edge_feature(batch, self.feature))
 
 
-class CategoryEdges(Embedding):
+class _Categories(Embedding):
+    """`Σ_f E_f[x_f]`: the sum of one learned vector for each column of several categorical features."""
+
+    def __init__(self, sizes: Mapping[str, int | Sequence[int]], dropout: Mapping[str, float] | None = None):
+        super().__init__()
+        self.sizes = {name: (size,) if isinstance(size, int) else tuple(size) for name, size in sizes.items()}
+        self.dropout = dict(dropout or {})
+
+    def setup(self, width: int) -> None:
+        """Make one table per column; a `ModuleDict` would not take every name of a feature."""
+        sizes = [size for columns in self.sizes.values() for size in columns]
+        self.tables = torch.nn.ModuleList(torch.nn.Embedding(size, width) for size in sizes)
+
+    def embed(self, values: Mapping[str, Tensor]) -> Float[Tensor, "rows d"]:
+        """The sum of the vectors, from the values of each feature."""
+        columns = [column for name in self.sizes for column in self._ids(values[name], name)]
+        return torch.stack([table(ids) for table, ids in zip(self.tables, columns, strict=True)]).sum(0)
+
+    def _ids(self, values: Shaped[Tensor, "rows ..."], name: str) -> Iterator[Int[Tensor, " rows"]]:
+        sizes, rate = self.sizes[name], self.dropout.get(name, 0.0)
+        if values.is_floating_point() or values.is_complex():
+            raise TypeError(
+                f"feature {name!r} has dtype {values.dtype}, but categories are integers: convert it with .long(), or "
+                "embed it with LinearNodes or LinearEdges"
+            )
+        values = values.long().reshape(len(values), -1)
+        if values.shape[1] != len(sizes):
+            raise ValueError(
+                f"feature {name!r} has {values.shape[1]} columns, but {len(sizes)} numbers of categories are given"
+            )
+        assert_async((values >= 0).all(), lambda: f"feature {name!r} has the negative category {int(values.min())}")
+        for column, size in zip(values.unbind(1), sizes, strict=True):
+            ids = column.clamp(0, size - 1)
+            replaced = torch.rand(ids.shape, device=ids.device) < rate if self.training and rate else None
+            yield ids if replaced is None else torch.where(replaced, 0, ids)
+
+
+class CategoryNodes(_Categories):
+    """`Σ_f E_f[x_{v,f}]`: the sum of one learned vector for each of several categorical node features.
+
+    Categories beyond the size of a table share its last row, such as depths beyond a cap.
+
+    Args:
+        sizes: Number of categories of each feature, by name; for a feature with several columns, one number per column.
+        dropout: Probability in training that a category is replaced by category 0 ("unknown"), by name.
+    """
+
+    def __init__(self, sizes: Mapping[str, int | Sequence[int]], dropout: Mapping[str, float] | None = None):
+        super().__init__(sizes, dropout)
+
+    def forward(self, batch: Batch) -> Float[Tensor, "nodes d"]:
+        """The sum of the vectors."""
+        return self.embed({name: node_feature(batch, name) for name in self.sizes})
+
+
+class CategoryEdges(_Categories):
     """`Σ_f E_f[x_{e,f}]`: the sum of one learned vector for each of several categorical edge features.
 
     Categories beyond the size of a table share its last row.
 
     Args:
-        sizes: Number of categories of each feature, by name.
+        sizes: Number of categories of each feature, by name; for a feature with several columns, one number per column.
     """
 
-    def __init__(self, sizes: Mapping[str, int]):
-        super().__init__()
-        self.sizes = dict(sizes)
-
-    def setup(self, width: int) -> None:
-        """Make the tables."""
-        self.tables = _tables(self.sizes, width)
+    def __init__(self, sizes: Mapping[str, int | Sequence[int]]):
+        super().__init__(sizes)
 
     def forward(self, batch: Batch) -> Float[Tensor, "edges d"]:
         """The sum of the vectors."""
-        ids = [edge_feature(batch, name).long().clamp(0, size - 1) for name, size in self.sizes.items()]
-        return torch.stack([table(each) for table, each in zip(self.tables, ids, strict=True)]).sum(0)
+        return self.embed({name: edge_feature(batch, name) for name in self.sizes})
 
 
 def embedding_of(given: "Embedding | Sequence[Embedding]", width: int) -> Embedding:
@@ -182,13 +224,10 @@ def edge_feature(batch: Batch, name: str) -> Tensor:
     return batch.edge_features[name]
 
 
-def _tables(sizes: Mapping[str, int], width: int) -> torch.nn.ModuleList:
-    """One table per feature, in their order: a `ModuleDict` would not take every name of a feature."""
-    return torch.nn.ModuleList(torch.nn.Embedding(size, width) for size in sizes.values())
-
-
-def _columns(values: Tensor, channels: int, name: str) -> Float[Tensor, "rows channels"]:
-    values = values.float()
+def _columns(
+    values: Tensor, channels: int, name: str, dtype: torch.dtype = torch.float32
+) -> Float[Tensor, "rows channels"]:
+    values = values.to(dtype)
     values = values[:, None] if values.ndim == 1 else values
     if values.shape[1:] != (channels,):
         raise ValueError(

@@ -136,6 +136,45 @@ class NodeHead(Head):
         return self.linear(nodes(states, batch)).float()
 
 
+class Rescaled(Head):
+    """The outputs of another head in the units of the targets: `σ y + μ`, where `μ = 0` and `σ = 1` until `fit`.
+
+    A network learns best if its outputs have mean 0 and variance 1.
+
+    Args:
+        head: The head.
+        outputs: Number of its outputs.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, head: Head, outputs: int):
+        super().__init__()
+        self.head, self.needs_graph_token = head, head.needs_graph_token
+        self.register_buffer("mean", torch.zeros(outputs))
+        self.register_buffer("std", torch.ones(outputs))
+
+    def setup(self, width: int) -> None:
+        """Make the parameters of the head."""
+        self.head.setup(width)
+
+    def fit(self, targets: Float[Tensor, "rows outputs"]) -> None:
+        """Take the mean and the standard deviation of these targets, which are saved with the model."""
+        mean, std = targets.double().mean(0), targets.double().std(0, correction=0)
+        self.mean.copy_(mean)
+        self.std.copy_(torch.where(std > 1e-12 * mean.abs().clamp(min=1e-30), std, 1.0))
+
+    @property
+    def pair_channels(self) -> int:
+        """Number of pair features that the head reads."""
+        return getattr(self.head, "pair_channels", 0)
+
+    def forward(self, states: States, batch: Batch, positions: Positions) -> Tensor:
+        """The outputs of the head, rescaled."""
+        return self.head(states, batch, positions) * self.std + self.mean
+
+
 class PairHead(Head):
     """`[h_u, h_v, r, n]` → 2 × (linear, LayerNorm, activation) → linear, one row per query pair `(u, v)`.
 

@@ -110,14 +110,16 @@ def unused(part: Any) -> Any:
 
 
 def remade(item: Any) -> Any:
-    """A module with the same arguments and new parameters.
+    """A module with the same arguments, new parameters, and copies of its buffers.
 
     >>> from magnetite.nn import GNN
     >>> remade(GNN(32)).arguments["width"]
     32
     """
     if isinstance(item, Module):
-        return type(item)(**{name: remade(value) for name, value in item.arguments.items()})
+        made = type(item)(**{name: remade(value) for name, value in item.arguments.items()})
+        made.load_state_dict(dict(item.named_buffers()), strict=False)  # such as means that a feature is shifted by
+        return made
     return type(item)(remade(value) for value in item) if isinstance(item, list | tuple) else item
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from magnetite.batching import Batch, QueryPairs
 from magnetite.graphs import Digraphs
-from magnetite.nn.embeddings import Embedding
+from magnetite.nn.embeddings import Embeddings
 from magnetite.nn.heads import Head
 from magnetite.packed import Axis, Packed, starts
 from magnetite.tasks.metrics import Metric
@@ -218,8 +218,12 @@ class Task(ABC):
         raise ValueError(f"{type(self).__name__} has no fresh data: choose data.mode resident or pooled")
 
     @abstractmethod
-    def embedding(self) -> Embedding:
-        """The embedding of a node."""
+    def embedding(self) -> Embeddings:
+        """The embedding of the node features; None gives all nodes the same vector."""
+
+    def edge_embedding(self) -> Embeddings:
+        """The embedding of the edge features, for models that read them."""
+        return None
 
     @abstractmethod
     def head(self, readout: str, pair_channels: int) -> Head:

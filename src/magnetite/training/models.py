@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from magnetite import nn
-from magnetite.nn.embeddings import Embedding
+from magnetite.nn.embeddings import Embeddings
 from magnetite.nn.encoders import PositionEncoder
 from magnetite.nn.heads import Head
 from magnetite.tasks import Task
@@ -32,7 +32,14 @@ class ModelOptions:
         """How a whole graph is read out: cls, mean, sum or max."""
         return "mean"
 
-    def build(self, position: PositionEncoder | None, embedding: Embedding, head: Head) -> nn.GraphModel:
+    @property
+    def reads_edges(self) -> bool:
+        """Whether the model reads edge features."""
+        return False
+
+    def build(
+        self, position: PositionEncoder | None, embedding: Embeddings, head: Head, edges: Embeddings
+    ) -> nn.GraphModel:
         """The model with new parameters."""
         raise NotImplementedError
 
@@ -72,7 +79,14 @@ class Transformer(ModelOptions):
         """The chosen readout."""
         return self.readout
 
-    def build(self, position: PositionEncoder | None, embedding: Embedding, head: Head) -> nn.GraphModel:
+    @property
+    def reads_edges(self) -> bool:
+        """A plain transformer does not see edges."""
+        return self.local > 0
+
+    def build(
+        self, position: PositionEncoder | None, embedding: Embeddings, head: Head, edges: Embeddings
+    ) -> nn.GraphModel:
         """The transformer."""
         return nn.DigraphTransformer(
             self.width,
@@ -85,7 +99,7 @@ class Transformer(ModelOptions):
             dropout=self.dropout,
             norm=self.norm,
             length_scaled=self.length_scaled,
-            local=nn.GNN(self.width, self.local) if self.local else None,
+            local=nn.GNN(self.width, self.local, edge_features=edges) if self.local else None,
         )
 
 
@@ -102,9 +116,17 @@ class MessagePassing(ModelOptions):
     steps: int = 3
     directed: bool = True
 
-    def build(self, position: PositionEncoder | None, embedding: Embedding, head: Head) -> nn.GraphModel:
+    @property
+    def reads_edges(self) -> bool:
+        """Messages depend on edge features."""
+        return True
+
+    def build(
+        self, position: PositionEncoder | None, embedding: Embeddings, head: Head, edges: Embeddings
+    ) -> nn.GraphModel:
         """The GNN."""
-        return nn.DigraphGNN(self.width, head, nn.GNN(self.width, self.steps, self.directed), position, embedding)
+        network = nn.GNN(self.width, self.steps, self.directed, edge_features=edges)
+        return nn.DigraphGNN(self.width, head, network, position, embedding)
 
 
 @dataclass(frozen=True)
@@ -120,7 +142,9 @@ class MagneticFilters(ModelOptions):
     layers: int = 3
     q: float = 0.1
 
-    def build(self, position: PositionEncoder | None, embedding: Embedding, head: Head) -> nn.GraphModel:
+    def build(
+        self, position: PositionEncoder | None, embedding: Embeddings, head: Head, edges: Embeddings
+    ) -> nn.GraphModel:
         """The MagNet."""
         return nn.MagNet(self.width, self.layers, head, position, embedding, q=self.q)
 
@@ -158,4 +182,4 @@ def build_model(task: Task, encoding: PositionalEncodings, model: ModelOptions, 
         raise ValueError(
             f"encoding {names} has features of node pairs, which {type(task).__name__} does not use: leave them out"
         )
-    return model.build(position, task.embedding(), head)
+    return model.build(position, task.embedding(), head, task.edge_embedding())
