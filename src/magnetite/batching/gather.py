@@ -152,7 +152,7 @@ def _query(query: QueryPairs, ids: Int[Tensor, " chosen"], nodes: _Ragged, shape
         lambda: f"{int(pairs.total)} query pairs do not fit into a shape with {shape.queries}: give a larger shape",
     )
     anywhere = torch.arange(shape.queries, device=ids.device) % shape.nodes
-    ends = query.nodes.index_select(1, pairs.row) if query.labels.numel() else query.nodes.new_zeros((2, shape.queries))
+    ends = query.nodes.index_select(1, pairs.row) if len(query.labels) else query.nodes.new_zeros((2, shape.queries))
     source, target = torch.where(pairs.mask, ends.long() + nodes.start[pairs.graph], anywhere)
     return Query(source, target, pairs.take(query.labels), pairs.mask)
 

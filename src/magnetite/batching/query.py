@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from jaxtyping import Bool, Int, Int16, Shaped
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 from magnetite.packed import Axis, Packed
@@ -12,13 +12,13 @@ from magnetite.packed import Axis, Packed
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class QueryPairs(Packed):
-    """Query pairs: some ordered node pairs of each graph, with one integer label per query pair.
+    """Query pairs: some ordered node pairs of each graph, with one label, or one row of labels, per query pair.
 
     Args:
         node_ptr: Where the nodes of each graph begin.
         query_ptr: Where the query pairs of each graph begin.
         nodes: Source and target of each query pair, numbered within their graph.
-        labels: Target of the prediction for each query pair.
+        labels: Target of the prediction for each query pair, such as classes or numbers.
 
     >>> pointers = {"node_ptr": torch.tensor([0, 3]), "query_ptr": torch.tensor([0, 2])}
     >>> nodes, labels = torch.tensor([[0, 0], [1, 2]]), torch.tensor([1, 2], dtype=torch.int16)
@@ -28,13 +28,13 @@ class QueryPairs(Packed):
 
     query_ptr: Int[Tensor, " starts"]
     nodes: Int[Tensor, "2 pairs"]
-    labels: Int16[Tensor, " pairs"]
+    labels: Shaped[Tensor, "pairs ..."]
 
     pointers: ClassVar[tuple[str, ...]] = ("node_ptr", "query_ptr")
     axes: ClassVar[dict[str, tuple[Axis, int]]] = {"nodes": ("query", 1), "labels": ("query", 0)}
 
     def __post_init__(self) -> None:
-        count, pointer = self.labels.numel(), self.query_ptr
+        count, pointer = len(self.labels), self.query_ptr
         if pointer.shape != self.node_ptr.shape or int(pointer[0]) != 0 or bool((pointer.diff() < 0).any()):
             raise ValueError(f"query_ptr must have {len(self) + 1} entries that start at 0 and never decrease")
         if self.nodes.shape != (2, count) or int(pointer[-1]) != count:
@@ -53,7 +53,7 @@ class QueryPairs(Packed):
             )
 
     def __repr__(self) -> str:
-        return f"QueryPairs({len(self)} graphs, {self.labels.numel()} pairs)"
+        return f"QueryPairs({len(self)} graphs, {len(self.labels)} pairs)"
 
     @property
     def counts(self) -> Int[Tensor, " graphs"]:
@@ -68,13 +68,13 @@ class Query:
     Args:
         source: Packed node number of the source of each query pair.
         target: Packed node number of the target of each query pair.
-        labels: Target of the prediction for each query pair.
+        labels: Target of the prediction for each query pair, such as classes or numbers.
         mask: Which query pairs are real; a batch of fixed shape ends in padding.
     """
 
     source: Int[Tensor, " pairs"]
     target: Int[Tensor, " pairs"]
-    labels: Int16[Tensor, " pairs"]
+    labels: Shaped[Tensor, "pairs ..."]
     mask: Bool[Tensor, " pairs"]
 
     def sum(self, values: Shaped[Tensor, " pairs"]) -> Shaped[Tensor, ""]:

@@ -6,10 +6,23 @@ Digraphs(64 graphs, ...)
 """
 
 from magnetite.tasks.base import Examples, PairTargets, Split, Task
+from magnetite.tasks.datasets import DataSet
 from magnetite.tasks.distances import Distances, pair_targets
 from magnetite.tasks.sorting import Sorting
+from magnetite.tasks.supervised import Supervised
 
-TASKS: dict[str, type[Task]] = {"distances": Distances, "sorting": Sorting}
+TASKS: dict[str, type[Task]] = {"distances": Distances, "sorting": Sorting, "supervised": Supervised}
 """The tasks by name; add your own to train it from the command line and from Python."""
 
-__all__ = ["TASKS", "Distances", "Examples", "PairTargets", "Sorting", "Split", "Task", "pair_targets"]
+__all__ = [
+    "TASKS",
+    "DataSet",
+    "Distances",
+    "Examples",
+    "PairTargets",
+    "Sorting",
+    "Split",
+    "Supervised",
+    "Task",
+    "pair_targets",
+]

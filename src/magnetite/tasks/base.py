@@ -133,26 +133,44 @@ class Examples:
 
     Args:
         graphs: The graphs; targets per graph, node or edge are features of them.
-        targets: Targets of node pairs, for tasks that have them.
+        targets: Targets of all node pairs, for tasks that have them.
+        pairs: Some node pairs with their targets, for tasks that have those.
     """
 
     graphs: Digraphs
     targets: PairTargets | None = None
+    pairs: QueryPairs | None = None
 
     def __len__(self) -> int:
         return len(self.graphs)
 
+    def query(self) -> QueryPairs | None:
+        """The node pairs with a target, if the task is about node pairs."""
+        return self.pairs if self.targets is None else self.targets.query()
+
+    @property
+    def query_counts(self) -> Int[Tensor, " graphs"]:
+        """Number of node pairs with a target, per graph."""
+        held = self.pairs if self.targets is None else self.targets
+        return torch.zeros_like(self.graphs.sizes) if held is None else held.counts
+
     def select(self, index: slice | Int[Tensor, " chosen"]) -> "Examples":
         """Some of the examples, as in `Digraphs.select`."""
         graphs = self.graphs.select(index)
-        return Examples(graphs, None if self.targets is None else PairTargets.of(graphs, self.targets[index].values))
+        return Examples(
+            graphs,
+            None if self.targets is None else PairTargets.of(graphs, self.targets[index].values),
+            None if self.pairs is None else replace(self.pairs.select(index), node_ptr=graphs.node_ptr),
+        )
 
     def to(self, device: torch.device | str) -> "Examples":
         """The same examples on `device`."""
         graphs = self.graphs.to(device)
         # Built again, so that graphs and targets share their pointers and batching need not compare them.
         return Examples(
-            graphs, None if self.targets is None else PairTargets.of(graphs, self.targets.values.to(device))
+            graphs,
+            None if self.targets is None else PairTargets.of(graphs, self.targets.values.to(device)),
+            None if self.pairs is None else replace(self.pairs.to(device), node_ptr=graphs.node_ptr),
         )
 
     @classmethod
@@ -161,7 +179,12 @@ class Examples:
         examples = list(examples)
         graphs = Digraphs.concat(each.graphs for each in examples)
         values = [each.targets.values for each in examples if each.targets is not None]
-        return cls(graphs, PairTargets.of(graphs, torch.cat(values)) if values else None)
+        pairs = [each.pairs for each in examples if each.pairs is not None]
+        return cls(
+            graphs,
+            PairTargets.of(graphs, torch.cat(values)) if values else None,
+            replace(QueryPairs.concat(pairs), node_ptr=graphs.node_ptr) if pairs else None,
+        )
 
     def tensors(self) -> dict[str, Tensor]:
         """Every tensor by name: those of the graphs as `graphs/…`, and `targets`, whose pointers follow from them."""
@@ -277,10 +300,17 @@ class Task(ABC):
         """A whole split on `device`."""
         return Examples.concat(self.shard(split, number, device) for number in range(self.shard_count(split)))
 
+    def options(self) -> dict[str, Any]:
+        """The options as a configuration stores them."""
+        return asdict(self)  # pyright: ignore[reportArgumentType] (every task is a dataclass)
+
     def data_options(self) -> dict[str, Any]:
         """The options that determine the data."""
-        options = asdict(self)  # pyright: ignore[reportArgumentType] (every task is a dataclass)
-        return {name: value for name, value in options.items() if name not in self.model_options}
+        return {name: value for name, value in self.options().items() if name not in self.model_options}
+
+    def derived(self, preset: str) -> Mapping[str, Mapping[str, Any]]:  # noqa: ARG002
+        """Settings of a preset that depend on the data, such as the batch size."""
+        return {}
 
 
 def check_split(name: str) -> None:

@@ -1,5 +1,6 @@
 """The configuration of a training run, one frozen object that is checked when it is made; and its presets."""
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,7 @@ from typing import Any
 from magnetite.tasks import TASKS, Task
 from magnetite.training.encodings import PositionalEncodings, named, names_known, options_named
 from magnetite.training.models import MODELS, ModelOptions, Transformer
-from magnetite.training.options import check_choice, make, options_of, parse, plain
+from magnetite.training.options import check_choice, known_option, make, options_of, parse, plain
 
 DATA_MODES = ("auto", "resident", "pooled", "fresh")
 COMPILE_MODES = ("none", "whole", "layers")
@@ -142,9 +143,14 @@ class Config:
     run: Run = field(default_factory=Run)
 
     @classmethod
-    def from_dict(cls, tables: Mapping[str, Mapping[str, Any]]) -> "Config":
-        """A configuration from plain tables; an error names an unknown option or a value of the wrong type."""
-        made: dict[str, Any] = {}
+    def from_dict(cls, tables: Mapping[str, Mapping[str, Any]], task: Task | None = None) -> "Config":
+        """A configuration from plain tables; an error names an unknown option or a value of the wrong type.
+
+        Args:
+            tables: Values by option, by table.
+            task: A task that is made already, such as one whose data are in memory; then `tables` has none.
+        """
+        made: dict[str, Any] = {} if task is None else {"task": task}
         for name, table in tables.items():
             check_choice("table", name, tuple(option.name for option in fields(cls)))
             if not isinstance(table, Mapping):
@@ -168,7 +174,12 @@ class Config:
                 tables[part.name] = value.to_dict()
                 continue
             kind = {"name": self.name_of(part.name)} if part.name in KINDS else {}
-            tables[part.name] = {**kind, **{name: plain(getattr(value, name)) for name in options_of(type(value))}}
+            options = (
+                value.options()
+                if part.name == "task"
+                else {name: getattr(value, name) for name in options_of(type(value))}
+            )
+            tables[part.name] = {**kind, **plain(options)}
         return tables
 
     def name_of(self, table: str) -> str:
@@ -191,7 +202,7 @@ KINDS: dict[str, Mapping[str, type]] = {"task": TASKS, "model": MODELS}
 
 
 def configuration(
-    task: str,
+    task: str | Task,
     encoding: str,
     preset: str = "paper",
     changes: Mapping[str, Mapping[str, Any]] | None = None,
@@ -200,7 +211,7 @@ def configuration(
     """The configuration of a task and an encoding: a preset with changes.
 
     Args:
-        task: Name of the task.
+        task: Name of the task, or the task itself.
         encoding: Names of encodings or encoders, such as `magnetic` or `magnetic+walks`; `none` for none.
         preset: Name of one of the task's presets.
         changes: Tables that are merged over those of the preset.
@@ -211,34 +222,53 @@ def configuration(
     >>> configuration("sorting", "magnetic", overrides=["optim.lr=1e-3"]).optim.lr
     0.001
     """
-    check_choice("task", task, TASKS)
-    tables: Tables = {
-        "task": {"name": task},
-        "encoding": {name: {} for name in named(encoding)},
-        "model": {"name": "transformer"},
-    }
-    tables = _with_preset(tables, encoding, TASKS[task].presets, preset)
-    tables = merge(tables, changes or {})
-    _check_used(tables, changes or {})
-    return changed(tables, overrides)
+    if isinstance(task, str):
+        check_choice("task", task, TASKS)
+    kind = TASKS[task] if isinstance(task, str) else type(task)
+    tables: Tables = {"encoding": {name: {} for name in named(encoding)}, "model": {"name": "transformer"}}
+    tables = _with_preset(tables, encoding, kind.presets, preset)
+    settings = [parse_override(override) for override in overrides]
+    options: dict[str, Any] = {}
+    for given in (tables, changes or {}, *settings):
+        _check_task(given)
+        options |= given.get("task", {})
+    made = make(kind, options, "task") if isinstance(task, str) else replaced(task, options)
+    tables = merge(without_task(tables), made.derived(preset))
+    tables = merge(tables, without_task(changes or {}))
+    _check_used(tables, without_task(changes or {}))
+    return changed(Config.from_dict(tables, made), overrides)
 
 
-def changed(config: Config | Tables, overrides: Sequence[str]) -> Config:
+def replaced(task: Task, options: Mapping[str, Any]) -> Task:
+    """The task with some options changed; data in memory stay where they are."""
+    known = options_of(type(task))
+    values = {name: known_option(known, name, "task").typed(value, f"task.{name}") for name, value in options.items()}
+    return dataclasses.replace(task, **values) if values else task  # pyright: ignore[reportArgumentType]
+
+
+def without_task(tables: Mapping[str, Mapping[str, Any]]) -> Tables:
+    """The tables of everything but the task."""
+    return {name: dict(table) for name, table in tables.items() if name != "task"}
+
+
+def changed(config: Config, overrides: Sequence[str]) -> Config:
     """A configuration with some settings changed.
 
     Args:
-        config: The configuration, or its tables.
+        config: The configuration.
         overrides: Settings `table.option=value`.
 
     >>> changed(configuration("sorting", "magnetic"), ["data.mode=pooled", "encoding.k=8"]).data.mode
     'pooled'
     """
-    tables = config.to_dict() if isinstance(config, Config) else config
+    tables, task = without_task(config.to_dict()), config.task
     for override in overrides:
         given = parse_override(override)
+        _check_task(given)
         _check_override(tables, given)
-        tables = merge(tables, given)
-    return Config.from_dict(tables)
+        task = replaced(task, given.get("task", {}))
+        tables = merge(tables, without_task(given))
+    return Config.from_dict(tables, task)
 
 
 def merge(first: Mapping[str, Mapping[str, Any]], second: Mapping[str, Mapping[str, Any]]) -> Tables:
@@ -321,10 +351,14 @@ def _changed_part(name: str, options: Mapping[str, Any], given: Mapping[str, Any
     return {**options, **given}
 
 
-def _check_override(tables: Tables, given: Tables) -> None:
-    """Raise an error if a setting would have no effect, add an encoding by mistake, or turn the task into another."""
+def _check_task(given: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise an error if a setting would turn the task into another."""
     if "name" in given.get("task", {}):
         raise ValueError("task.name cannot be set: name the task in the command, `magnetite train TASK`")
+
+
+def _check_override(tables: Tables, given: Tables) -> None:
+    """Raise an error if a setting would have no effect, or add an encoding by mistake."""
     parts = tables.get("encoding", {})
     for name in given.get("encoding", {}):
         if name in names_known() and name not in parts:

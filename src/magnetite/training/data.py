@@ -81,7 +81,7 @@ class Pool:
         """Compute every encoding of the examples, on their device."""
         graphs = examples.graphs
         results = {name: _stored(encoding, graphs.device)(graphs) for name, encoding in encodings.items()}
-        return cls(graphs, results, None if examples.targets is None else examples.targets.query())
+        return cls(graphs, results, examples.query())
 
     @property
     def bytes(self) -> int:
@@ -328,9 +328,8 @@ def _stored(encoding: Callable[[Any], Packed], device: torch.device) -> Callable
 
 
 def _sizes(examples: Examples) -> Sizes:
-    graphs, targets = examples.graphs, examples.targets
-    queries = torch.zeros_like(graphs.sizes) if targets is None else targets.counts
-    return Sizes(*(counts.cpu().numpy() for counts in (graphs.sizes, graphs.edge_ptr.diff(), queries)))
+    graphs = examples.graphs
+    return Sizes(*(counts.cpu().numpy() for counts in (graphs.sizes, graphs.edge_ptr.diff(), examples.query_counts)))
 
 
 def _fits(examples: Examples, encodings: Encodings, memory: float, processes: int) -> bool:

@@ -143,7 +143,11 @@ class MagneticFilters(ModelOptions):
     q: float = 0.1
 
     def build(
-        self, position: PositionEncoder | None, embedding: Embeddings, head: Head, edges: Embeddings
+        self,
+        position: PositionEncoder | None,
+        embedding: Embeddings,
+        head: Head,
+        edges: Embeddings,  # noqa: ARG002
     ) -> nn.GraphModel:
         """The MagNet."""
         return nn.MagNet(self.width, self.layers, head, position, embedding, q=self.q)

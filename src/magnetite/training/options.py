@@ -182,6 +182,8 @@ def _members(hint: Any) -> tuple[Any, ...]:
 def _typed(value: Any, hint: Any) -> Any:
     """The value as one of the types of a hint: integers count as floats, lists as tuples; MISSING if it is none."""
     members = _members(hint)
+    if Any in members:
+        return value
     if types.NoneType in members and (value is None or value == "none"):
         return None
     exact = [member for member in members if isinstance(member, type) and type(value) is member]

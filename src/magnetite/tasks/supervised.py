@@ -1,0 +1,387 @@
+"""Your own data: graphs with features, and targets of graphs, nodes or node pairs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Shaped
+from torch import Tensor
+
+from magnetite.batching import Batch, QueryPairs
+from magnetite.nn import CategoryEdges, CategoryNodes, GraphHead, LinearEdges, LinearNodes, NodeHead, PairHead, Rescaled
+from magnetite.nn.embeddings import Embedding, Embeddings
+from magnetite.nn.heads import Head
+from magnetite.packed import starts
+from magnetite.tasks.base import Examples, Presets, Split, Task, check_split
+from magnetite.tasks.datasets import DataSet, data_set
+from magnetite.tasks.metrics import query_of
+from magnetite.tasks.scores import KINDS, Kind, Scores
+from magnetite.tasks.targets import LEVELS, Targets, mask_names, targets_of
+
+TARGET, SELECTED = "target", "selected"
+"""Names of the features that hold the targets, and whether a node belongs to the split."""
+
+MOST_CATEGORIES = 1_000_000
+"""Integer features with larger values are not categories."""
+
+STEPS = {"quick": 1_500, "default": 10_000, "large": 50_000}
+"""Number of training steps at which a preset aims."""
+
+LARGEST_BATCH = {"quick": 64, "default": 128, "large": 256}
+
+PRESETS: Presets = {
+    "quick": {
+        "encoding": {"k": 8, "rank": 8, "scaling": "nodes", "dropout": 0.0},
+        "model": {"width": 64, "layers": 2, "local": 2, "dropout": 0.1, "norm": "pre"},
+        "optim": {"lr": 1e-3, "weight_decay": 1e-4, "betas": (0.9, 0.98), "clip": 0.1},
+        "data": {"tokens": 8192},
+        "run": {"patience": 8},
+    },
+    "default": {
+        "base": "quick",
+        "encoding": {"k": 16, "rank": 16},
+        "model": {"width": 128, "layers": 4},
+        "data": {"tokens": 65_536},
+        "run": {"patience": 12},
+    },
+    "large": {
+        "base": "default",
+        "encoding": {"k": 32, "rank": 32},
+        "model": {"width": 256, "layers": 6},
+        "optim": {"lr": 5e-4},
+        "data": {"tokens": 262_144},
+        "run": {"patience": 20},
+    },
+}
+
+Columns = int | tuple[int, ...]
+"""Number of columns of a continuous feature, or number of categories of each column."""
+
+
+@dataclass(frozen=True, eq=False)
+class Supervised(Task):
+    """Predict targets of your own graphs: of each graph, each node, or some node pairs.
+
+    Integer features are categories; floating-point features are quantities, and standardised. A drawn split keeps the
+    proportions of the classes. If there are several graphs, nodes and node pairs are split graph by graph.
+
+    Args:
+        data: `Digraphs` with features, PyG graphs, or a folder or file of graphs.
+        target: Name of the feature to predict, or names of several.
+        level: What has a target: graph, node or pair.
+        kind: regression, classification (one class each) or multilabel (several yes-or-no targets).
+        splits: Fractions of training, validation and test; the name of a split of the data; or ids or masks by split.
+            By default the split of the data if they have one, otherwise 0.8, 0.1 and 0.1.
+        features: Names of the node and edge features that the model reads; all by default.
+        continuous: Names of integer features that are quantities, not categories.
+        class_weights: `balanced`, or one weight per class; equal weights by default.
+        select: Metric by which validation chooses the best model; by default rmse, accuracy or auc.
+        seed: Seed of a drawn split.
+        fingerprint: Hash of the data; other data are refused.
+
+    >>> from magnetite import Digraphs
+    >>> graphs = Digraphs.from_edges([np.array([[0, 1], [1, 2]]), np.array([[0], [1]])] * 10)
+    >>> task = Supervised(graphs.replace(graph_features={"y": graphs.sizes.float()}), target="y")
+    >>> [len(task.examples(split)) for split in ("train", "valid", "test")]
+    [16, 2, 2]
+    """
+
+    presets: ClassVar[Presets] = PRESETS
+
+    data: Any
+    target: str | tuple[str, ...] = "y"
+    level: str = "graph"
+    kind: str = "regression"
+    splits: Any = None
+    features: tuple[str, ...] | None = None
+    continuous: tuple[str, ...] = ()
+    class_weights: str | tuple[float, ...] | None = None
+    select: str | None = None
+    seed: int = 0
+    fingerprint: str = ""
+    shard_size: int = 10_000
+
+    def __post_init__(self) -> None:
+        for name, known in (("level", LEVELS), ("kind", tuple(KINDS))):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
+        found = self.data_set.fingerprint
+        if self.fingerprint not in ("", found):
+            raise ValueError(
+                f"the data in {self.data_set.source or 'memory'} are not those of the run (fingerprint {found}, not "
+                f"{self.fingerprint}): give the same data"
+            )
+        object.__setattr__(self, "fingerprint", found)
+        if self.selects not in self._kind.metrics:
+            raise ValueError(f"select must be one of {', '.join(self._kind.metrics)}, got {self.select!r}")
+        _ = self.targets, self.node_inputs, self.edge_inputs, self._weights  # which checks them
+
+    @cached_property
+    def data_set(self) -> DataSet:
+        """The graphs, features, targets and splits."""
+        return data_set(self.data)
+
+    @cached_property
+    def targets(self) -> Targets:
+        """The targets of all graphs, nodes or node pairs."""
+        return targets_of(self.data_set, self.target_names, self.level, self.kind, self.splits, self.seed)
+
+    @cached_property
+    def node_inputs(self) -> dict[str, Columns]:
+        """The node features that the model reads."""
+        features = self.data_set.graphs.node_features
+        hidden = {*mask_names(self.data_set), *(self.target_names if self.level == "node" else ())}
+        return self._inputs({name: values for name, values in features.items() if name not in hidden}, "node")
+
+    @cached_property
+    def edge_inputs(self) -> dict[str, Columns]:
+        """The edge features that the model reads; the weights, if there are any, are one of them."""
+        graphs = self.data_set.graphs
+        weights = {} if graphs.weights is None else {"weight": graphs.weights}
+        return self._inputs({**graphs.edge_features, **weights}, "edge")
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """Names of all targets."""
+        return (self.target,) if isinstance(self.target, str) else tuple(self.target)
+
+    def options(self) -> dict[str, Any]:
+        """The options as a configuration stores them; graphs in memory and their splits are known by fingerprint."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        given["data"] = self.data_set.source or "memory"
+        given["splits"] = "given" if isinstance(self.splits, Mapping) else self.splits
+        return given
+
+    def data_options(self) -> dict[str, Any]:
+        """The options that determine the data."""
+        return self.options()
+
+    def derived(self, preset: str) -> dict[str, dict[str, Any]]:
+        """Batch size and number of epochs for this number of training graphs."""
+        count = self.split("train").count
+        batch = int(min(LARGEST_BATCH[preset], 2 ** max(0, round(np.log2(count / 16)))))
+        epochs = max(2.0, STEPS[preset] * batch / count)
+        return {
+            "optim": {"batch": batch, "epochs": epochs, "warmup": epochs / 20},
+            "run": {"evaluate_every": max(1.0, epochs / 40)},
+        }
+
+    def split(self, name: str) -> Split:
+        """Sizes and number of the graphs of a split."""
+        sizes = self._examples(name).graphs.sizes
+        return Split(name, range(int(sizes.min()), int(sizes.max()) + 1), len(sizes))
+
+    def shard(self, split: str, number: int, device: torch.device | str = "cpu") -> Examples:
+        """Some graphs of a split."""
+        first, count = self.shard_span(split, number)
+        return self._examples(split).select(slice(first, first + count)).to(device)
+
+    def examples(self, split: str, device: torch.device | str = "cpu") -> Examples:
+        """A whole split."""
+        return self._examples(split).to(device)
+
+    def embedding(self) -> Embeddings:
+        """One vector per category, and a linear layer for quantities, standardised as in training."""
+        values = self._examples("train").graphs.node_features
+        return _embedding(self.node_inputs, values, LinearNodes, CategoryNodes)
+
+    def edge_embedding(self) -> Embeddings:
+        """The same for edge features and weights."""
+        graphs = self._examples("train").graphs
+        return _embedding(
+            self.edge_inputs, {**graphs.edge_features, "weight": graphs.edge_weight}, LinearEdges, CategoryEdges
+        )
+
+    def head(self, readout: str, pair_channels: int) -> Head:
+        """One output per target or class; numbers have the units of the targets."""
+        outputs = self.targets.outputs
+        head: Head
+        if self.level == "graph":
+            head = GraphHead(outputs, readout)
+        elif self.level == "node":
+            head = NodeHead(outputs)
+        else:
+            head = PairHead(outputs, pair_channels=pair_channels)
+        if self.kind != "regression":
+            return head
+        rescaled = Rescaled(head, outputs)
+        rescaled.fit(self._training_targets)
+        return rescaled
+
+    def weights(self, examples: Examples) -> Float[Tensor, " graphs"]:
+        """Sum of the weights of each graph's targets: their number, unless classes have weights."""
+        graphs = examples.graphs
+        if self.level == "graph":
+            return self._row_weights(graphs.graph_features[TARGET])
+        if self.level == "node":
+            weights, pointer = self._row_weights(graphs.node_features[TARGET]), graphs.node_ptr
+            weights = torch.where(graphs.node_features[SELECTED], weights, 0.0)
+        else:
+            query = examples.query()
+            if query is None:
+                raise ValueError("the examples have no node pairs: they belong to another task")
+            weights, pointer = self._row_weights(query.labels), query.query_ptr
+        return starts(weights.double())[pointer].diff().float()
+
+    def loss(self, outputs: Float[Tensor, "rows outputs"], batch: Batch) -> Float[Tensor, ""]:
+        """Sum over the targets of the squared error, divided by their variance, or of the cross-entropy."""
+        targets, selected = self.rows_of(batch)
+        losses = self._kind.loss(outputs.float(), targets, self._on("scale", outputs.device))
+        return torch.where(selected, losses * self._row_weights(targets), 0.0).sum()
+
+    def metric(self, device: torch.device | str = "cpu") -> Scores:
+        """The metrics of this kind of target."""
+        return Scores(self._kind, self.targets.outputs, self.target_names, self.rows_of, device)
+
+    def rows_of(self, batch: Batch) -> tuple[Shaped[Tensor, "rows ..."], Bool[Tensor, " rows"]]:
+        """The targets in a batch, and which of them are real and belong to the split."""
+        if self.level == "graph":
+            targets = batch.graph_features[TARGET]
+            return targets, torch.ones(len(targets), dtype=torch.bool, device=targets.device)
+        if self.level == "node":
+            return batch.node_features[TARGET], batch.node_features[SELECTED] & batch.node_mask
+        query = query_of(batch)
+        return query.labels, query.mask
+
+    @property
+    def selects(self) -> str:
+        """The validation metric that chooses the best model."""
+        return self.select or next(iter(self._kind.metrics))
+
+    @property
+    def larger_is_better(self) -> bool:
+        """Whether a larger value of that metric is better."""
+        return self._kind.metrics[self.selects]
+
+    @property
+    def variant(self) -> tuple[str, ...]:
+        """The names of the targets."""
+        return self.target_names
+
+    @property
+    def _kind(self) -> Kind:
+        return KINDS[self.kind]
+
+    @property
+    def _training_targets(self) -> Tensor:
+        return self.targets.values[self.targets.masks["train"]]
+
+    @cached_property
+    def _held(self) -> dict[str, Examples]:
+        return {}
+
+    def _examples(self, split: str) -> Examples:
+        check_split(split)
+        if split not in self._held:
+            self._held[split] = self._select(split)
+        return self._held[split]
+
+    def _select(self, split: str) -> Examples:
+        """The graphs that have targets of the split, with the features that the model reads."""
+        data, targets, mask = self.data_set, self.targets, self.targets.masks[split]
+        graphs = data.graphs
+        nodes = {name: graphs.node_features[name] for name in self.node_inputs}
+        edges = {name: graphs.edge_features[name] for name in self.edge_inputs if name != "weight"}
+        of_graphs: dict[str, Tensor] = {}
+        query = None
+        if self.level == "graph":
+            of_graphs = {TARGET: targets.values}
+        elif self.level == "node":
+            nodes |= {TARGET: targets.values, SELECTED: mask}
+        elif data.pairs is not None:
+            counts = torch.zeros(len(graphs), dtype=torch.long).index_add_(0, targets.graph, mask.long())
+            query = QueryPairs(
+                node_ptr=graphs.node_ptr,
+                query_ptr=starts(counts),
+                nodes=data.pairs.nodes[:, mask],
+                labels=targets.values[mask],
+            )
+        graphs = graphs.replace(node_features=nodes, edge_features=edges, graph_features=of_graphs, names=None)
+        chosen = torch.zeros(len(graphs), dtype=torch.bool)
+        chosen[targets.graph[mask]] = True
+        examples = Examples(graphs, pairs=query)
+        return examples if bool(chosen.all()) else examples.select(chosen.nonzero().squeeze(1))
+
+    def _inputs(self, features: Mapping[str, Tensor], side: str) -> dict[str, Columns]:
+        known = {*self.data_set.graphs.node_features, *self.data_set.graphs.edge_features, "weight"}
+        for name in (*(self.features or ()), *self.continuous):
+            if name not in known:
+                raise ValueError(f"the data have no feature {name!r}: they have {', '.join(sorted(known))}")
+        chosen = {name: values for name, values in features.items() if self.features is None or name in self.features}
+        return {name: _columns(name, values, side, name in self.continuous) for name, values in chosen.items()}
+
+    def _row_weights(self, targets: Shaped[Tensor, "rows ..."]) -> Float[Tensor, " rows"]:
+        if self.class_weights is None:
+            return torch.ones(len(targets), device=targets.device)
+        return self._on("weights", targets.device)[targets.long()]
+
+    @cached_property
+    def _weights(self) -> dict[str, Tensor]:
+        """Standard deviations of the targets, and weights of the classes."""
+        train = self._training_targets
+        if self.kind == "regression":
+            std = train.double().std(0, correction=0)
+            return {"scale": torch.where(std > 0, std, 1.0).float()}
+        found = {"scale": torch.ones(1)}
+        if self.class_weights is not None:
+            found["weights"] = self._checked_class_weights(train)
+        return found
+
+    def _checked_class_weights(self, train: Tensor) -> Float[Tensor, " classes"]:
+        count = len(self.targets.classes)
+        if self.kind != "classification":
+            raise ValueError(f"class_weights are for classification, not for {self.kind}: leave them out")
+        if self.class_weights == "balanced":
+            sizes = torch.bincount(train, minlength=count).float()
+            return len(train) / (count * sizes.clamp(min=1))
+        given = self.class_weights
+        if isinstance(given, str) or given is None or len(given) != count or min(given) < 0:
+            raise ValueError(f"class_weights must be 'balanced' or {count} weights, one per class, got {given!r}")
+        return torch.tensor(given)
+
+    @cached_property
+    def _moved(self) -> dict[tuple[str, torch.device], Tensor]:
+        return {}
+
+    def _on(self, name: str, device: torch.device) -> Tensor:
+        """One of `_weights` on a device, where it is kept: a captured step must not copy it."""
+        key = name, device
+        if key not in self._moved:
+            self._moved[key] = self._weights[name].to(device)
+        return self._moved[key]
+
+
+def _columns(name: str, values: Tensor, side: str, continuous: bool) -> Columns:
+    """What a model must know about a feature; an error if it cannot be read."""
+    if values.ndim > 2 or values.is_complex():
+        raise ValueError(f"{side} feature {name!r} has shape {tuple(values.shape)}: give it one or two dimensions")
+    width = 1 if values.ndim == 1 else values.shape[1]
+    if values.is_floating_point() or continuous:
+        wrong = (~values.double().isfinite()).reshape(len(values), -1).any(1).nonzero()
+        if len(wrong):
+            raise ValueError(f"{side} feature {name!r} of {side} {int(wrong[0])} is not finite: replace it by a number")
+        return width
+    if not len(values):
+        return (1,) * width
+    low, high = int(values.min()), int(values.max())
+    if low < 0 or high > MOST_CATEGORIES:
+        raise ValueError(
+            f"{side} feature {name!r} has the value {low if low < 0 else high}, but integer features are categories "
+            f"0, 1, …: renumber them, or name it in continuous"
+        )
+    # One more than occur: a category that only later graphs have does not take the vector of another one.
+    return tuple((values.reshape(len(values), -1).long().amax(0) + 2).tolist())
+
+
+def _embedding(inputs: Mapping[str, Columns], values: Mapping[str, Tensor], linear: Any, category: Any) -> Embeddings:
+    parts: list[Embedding] = []
+    for name, size in inputs.items():
+        if isinstance(size, int):
+            part = linear(name, size)
+            part.fit(values[name])
+            parts.append(part)
+    categories = {name: size for name, size in inputs.items() if not isinstance(size, int)}
+    return [*parts, category(categories)] if categories else parts or None

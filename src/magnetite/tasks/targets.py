@@ -1,0 +1,273 @@
+"""Targets of your own data as one tensor of rows, and which rows each split has."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor
+
+from magnetite.batching.buckets import epoch_order
+from magnetite.tasks.base import SPLITS
+from magnetite.tasks.datasets import DataSet
+
+FRACTIONS = (0.8, 0.1, 0.1)
+"""Sizes of training, validation and test split, where data have no split of their own."""
+
+MASKS = {
+    "train": ("train_mask", "train"),
+    "valid": ("val_mask", "valid_mask", "valid", "val"),
+    "test": ("test_mask", "test"),
+}
+"""Names by which masks and ids of the splits are known."""
+
+LEVELS = ("graph", "node", "pair")
+
+Masks = dict[str, Bool[Tensor, " rows"]]
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """The targets of all graphs, nodes or node pairs.
+
+    Args:
+        values: `[rows, outputs]` numbers, or `[rows]` class numbers in classification.
+        graph: Graph of each row.
+        masks: The rows of each split.
+        classes: The classes as they are written in the data, in classification.
+    """
+
+    values: Shaped[Tensor, "rows ..."]
+    graph: Int[Tensor, " rows"]
+    masks: Masks
+    classes: tuple[Any, ...] = ()
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs of the network per row."""
+        return len(self.classes) or self.values.shape[1]
+
+
+def targets_of(data: DataSet, names: Sequence[str], level: str, kind: str, splits: Any, seed: int) -> Targets:
+    """The targets of a data set, checked, with their splits.
+
+    Args:
+        data: The data set.
+        names: Names of the targets.
+        level: What has a target: graph, node or pair.
+        kind: regression, classification or multilabel.
+        splits: Fractions, the name of a split, ids or masks by split; None takes the split of the data, if they have
+            one, otherwise `FRACTIONS`.
+        seed: Seed of a drawn split.
+    """
+    columns = [_column(data, name, level) for name in names]
+    for name, column in zip(names, columns, strict=True):
+        _check_finite(column, name, level)
+    values, classes = _ENCODED[kind](columns, names)
+    graph = _graph_of_rows(data, level)
+    masks = _masks(data, level, splits, graph, values if kind == "classification" else None, seed)
+    for split, mask in masks.items():
+        if not bool(mask.any()):
+            raise ValueError(f"the {split} split has no {level}: give every split at least one")
+    _check_classes(values, masks, classes, names)
+    return Targets(values, graph, masks, classes)
+
+
+def mask_names(data: DataSet) -> tuple[str, ...]:
+    """Node features that hold the splits, and are not read by a model."""
+    known = {name for names in MASKS.values() for name in names if name.endswith("mask")}
+    return tuple(name for name in data.graphs.node_features if name in known)
+
+
+def _column(data: DataSet, name: str, level: str) -> Shaped[Tensor, "rows columns"]:
+    if level == "pair":
+        if data.pairs is None:
+            raise ValueError("level pair needs node pairs with targets: give a DataSet with pairs=QueryPairs(…)")
+        values = data.pairs.labels
+    else:
+        known = data.graphs.graph_features if level == "graph" else data.graphs.node_features
+        if name not in known:
+            raise ValueError(
+                f"the data have no {level} feature {name!r} to predict (they have {', '.join(known) or 'none'}): "
+                "name one of them as target"
+            )
+        values = known[name]
+    if values.ndim > 2 or values.is_complex():
+        raise ValueError(f"target {name!r} must have one or two dimensions of real numbers, got {_described(values)}")
+    return values[:, None] if values.ndim == 1 else values
+
+
+def _check_finite(values: Shaped[Tensor, "rows columns"], name: str, level: str) -> None:
+    wrong = (~values.isfinite()).any(1).nonzero()
+    if len(wrong):
+        row = int(wrong[0])
+        raise ValueError(f"target {name!r} of {level} {row} is {values[row].tolist()}: remove it, or give it a number")
+
+
+def _numbers(columns: Sequence[Tensor], names: Sequence[str]) -> tuple[Float[Tensor, "rows outputs"], tuple[Any, ...]]:  # noqa: ARG001
+    return torch.cat([column.double() for column in columns], 1).float(), ()
+
+
+def _classes(columns: Sequence[Tensor], names: Sequence[str]) -> tuple[Int[Tensor, " rows"], tuple[Any, ...]]:
+    column = columns[0]
+    if len(columns) > 1 or column.shape[1] > 1:
+        raise ValueError(
+            f"classification has one target with one column, got {_listed(columns, names)}: use kind multilabel for "
+            "several yes-or-no targets"
+        )
+    if column.is_floating_point() and not bool((column == column.round()).all()):
+        raise ValueError(f"target {names[0]!r} has fractions, but classes are whole numbers: use kind regression")
+    classes, numbers = torch.unique(column.long(), return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"target {names[0]!r} has the single class {int(classes[0])}: there is nothing to learn")
+    return numbers.reshape(-1), tuple(classes.tolist())
+
+
+def _labels(columns: Sequence[Tensor], names: Sequence[str]) -> tuple[Float[Tensor, "rows outputs"], tuple[Any, ...]]:
+    for column, name in zip(columns, names, strict=True):
+        wrong = column[(column != 0) & (column != 1)]
+        if wrong.numel():
+            raise ValueError(f"multilabel targets are 0 or 1, but {name!r} has {wrong[0].item()}")
+    return torch.cat([column.float() for column in columns], 1), ()
+
+
+_ENCODED = {"regression": _numbers, "classification": _classes, "multilabel": _labels}
+
+
+def _graph_of_rows(data: DataSet, level: str) -> Int[Tensor, " rows"]:
+    graphs = data.graphs
+    if level == "node":
+        return graphs.node_graph
+    if level == "pair" and data.pairs is not None:
+        return torch.repeat_interleave(data.pairs.counts)
+    return torch.arange(len(graphs))
+
+
+def _masks(
+    data: DataSet, level: str, splits: Any, graph: Int[Tensor, " rows"], classes: Tensor | None, seed: int
+) -> Masks:
+    if splits is None:
+        splits = _own_splits(data, level)
+    if isinstance(splits, str):
+        if splits not in data.splits:
+            raise ValueError(f"unknown split {splits!r}: choose one of {', '.join(data.splits) or 'none (draw one)'}")
+        splits = data.splits[splits]
+    if isinstance(splits, Mapping):
+        return _given(splits, graph, len(data.graphs), level)
+    return _drawn(tuple(splits), graph, len(data.graphs), classes, seed)
+
+
+def _own_splits(data: DataSet, level: str) -> Any:
+    """The only split of the data, or the masks of PyG's data sets, otherwise fractions."""
+    if len(data.splits) == 1:
+        return next(iter(data.splits.values()))
+    if data.splits:
+        raise ValueError(f"the data have several splits: choose one of {', '.join(data.splits)}")
+    features = data.graphs.node_features
+    masks = {
+        split: next((features[name] for name in names if name in features), None) for split, names in MASKS.items()
+    }
+    if level == "node" and all(mask is not None and mask.ndim == 1 for mask in masks.values()):
+        return masks
+    return FRACTIONS
+
+
+def _given(splits: Mapping[str, Any], graph: Int[Tensor, " rows"], graphs: int, level: str) -> Masks:
+    """Masks from ids or masks of rows, or, for nodes and pairs of several graphs, of graphs."""
+    masks: Masks = {}
+    for split in SPLITS:
+        names = [name for name in splits if name in MASKS[split]]
+        if len(names) != 1:
+            raise ValueError(f"splits must have train, valid and test, got {', '.join(map(str, splits)) or 'none'}")
+        given = torch.as_tensor(
+            np.asarray(splits[names[0]]) if not isinstance(splits[names[0]], Tensor) else splits[names[0]]
+        )
+        masks[split] = _mask(given.cpu(), graph, graphs, f"the {split} split", level)
+    taken = torch.stack([masks[split].long() for split in SPLITS]).sum(0)
+    if bool((taken > 1).any()):
+        row = int((taken > 1).nonzero()[0])
+        both = [split for split in SPLITS if bool(masks[split][row])]
+        raise ValueError(f"{level} {row} is in {' and '.join(both)}: every {level} belongs to one split")
+    return masks
+
+
+def _mask(given: Tensor, graph: Int[Tensor, " rows"], graphs: int, where: str, level: str) -> Bool[Tensor, " rows"]:
+    rows = len(graph)
+    by_graph = graphs > 1 and level != "graph"
+    if given.dtype == torch.bool:
+        if given.shape == (rows,):
+            return given
+        if by_graph and given.shape == (graphs,):
+            return given[graph]
+        raise ValueError(f"the mask of {where} has shape {tuple(given.shape)}, expected one entry per {level} ({rows})")
+    if given.ndim != 1 or given.is_floating_point() or given.is_complex():
+        raise ValueError(f"{where} must be a list of ids or a mask, got {_described(given)}")
+    count = graphs if by_graph else rows
+    wrong = given[(given < 0) | (given >= count)]
+    if wrong.numel():
+        raise ValueError(f"{where} has id {int(wrong[0])}, but ids go from 0 to {count - 1}")
+    seen = torch.bincount(given.long(), minlength=count)
+    if bool((seen > 1).any()):
+        raise ValueError(f"{where} has id {int((seen > 1).nonzero()[0])} twice")
+    chosen = seen > 0
+    return chosen[graph] if by_graph else chosen
+
+
+def _drawn(
+    fractions: tuple[Any, ...], graph: Int[Tensor, " rows"], graphs: int, classes: Tensor | None, seed: int
+) -> Masks:
+    """Random splits of these sizes: rows of a single graph and graphs by themselves, other rows graph by graph."""
+    numbers = [float(each) for each in fractions if isinstance(each, int | float)]
+    if (
+        len(numbers) != len(SPLITS)
+        or len(fractions) != len(SPLITS)
+        or min(numbers) <= 0
+        or abs(sum(numbers) - 1) > 1e-6
+    ):
+        raise ValueError(f"splits must be three fractions that add up to 1, such as [0.8, 0.1, 0.1], got {fractions}")
+    by_graph = graphs > 1 and len(graph) != graphs
+    count = graphs if by_graph else len(graph)
+    if count < len(SPLITS):
+        raise ValueError(f"{count} graphs cannot be split into three parts: give splits, or more graphs")
+    order = epoch_order(count, seed, 0)
+    labels = None if classes is None or by_graph else classes.numpy()
+    if labels is not None:
+        order = order[np.argsort(labels[order], kind="stable")]  # class by class, so that each has its share
+    split = np.zeros(count, dtype=np.int64)
+    for number, fraction in ((2, numbers[2]), (1, numbers[1] / (numbers[0] + numbers[1]))):
+        remaining = order[split[order] == 0]
+        split[remaining[_spaced(len(remaining), fraction)]] = number
+    if labels is not None:
+        split[~np.isin(labels, labels[split == 0])] = 0  # too rare for every split to have one
+    masks = {name: torch.from_numpy(split == number) for number, name in enumerate(SPLITS)}
+    return {name: mask[graph] if by_graph else mask for name, mask in masks.items()}
+
+
+def _spaced(count: int, fraction: float) -> Bool[np.ndarray, " count"]:
+    """A mask of this fraction of the entries, in equal distances, at least one."""
+    total = max(1, round(fraction * count))
+    steps = np.arange(count + 1) * total // count
+    return np.diff(steps) > 0
+
+
+def _check_classes(values: Tensor, masks: Masks, classes: tuple[Any, ...], names: Sequence[str]) -> None:
+    if not classes:
+        return
+    known = set(values[masks["train"]].unique().tolist())
+    for split in SPLITS[1:]:
+        missing = sorted(set(values[masks[split]].unique().tolist()) - known)
+        if missing:
+            raise ValueError(
+                f"class {classes[missing[0]]} of target {names[0]!r} is in the {split} split, but not in training: "
+                "it cannot be learned; remove it, or draw other splits"
+            )
+
+
+def _described(values: Tensor) -> str:
+    return f"{values.dtype} of shape {tuple(values.shape)}"
+
+
+def _listed(columns: Sequence[Tensor], names: Sequence[str]) -> str:
+    return ", ".join(f"{name!r} with {column.shape[1]}" for name, column in zip(names, columns, strict=True))
