@@ -308,6 +308,10 @@ class Task(ABC):
         """The options that determine the data."""
         return {name: value for name, value in self.options().items() if name not in self.model_options}
 
+    def schema(self) -> Any:
+        """What a model of this task reads and predicts, for predictions without the data; None if there are none."""
+        return None
+
     def derived(self, preset: str) -> Mapping[str, Mapping[str, Any]]:  # noqa: ARG002
         """Settings of a preset that depend on the data, such as the batch size."""
         return {}

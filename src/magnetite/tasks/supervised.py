@@ -18,6 +18,7 @@ from magnetite.packed import starts
 from magnetite.tasks.base import Examples, Presets, Split, Task, check_split
 from magnetite.tasks.datasets import DataSet, data_set
 from magnetite.tasks.metrics import query_of
+from magnetite.tasks.schema import Schema
 from magnetite.tasks.scores import KINDS, Kind, Scores
 from magnetite.tasks.targets import LEVELS, Targets, mask_names, targets_of
 
@@ -158,6 +159,14 @@ class Supervised(Task):
     def data_options(self) -> dict[str, Any]:
         """The options that determine the data."""
         return self.options()
+
+    def schema(self) -> Schema:
+        """What a model of this task reads and predicts."""
+        inputs = (self.node_inputs, self.edge_inputs)
+        nodes, edges = (
+            {name: size if isinstance(size, int) else len(size) for name, size in each.items()} for each in inputs
+        )
+        return Schema(self.level, self.kind, self.target_names, self.targets.classes, nodes, edges)
 
     def derived(self, preset: str) -> dict[str, dict[str, Any]]:
         """Batch size and number of epochs for this number of training graphs."""

@@ -234,29 +234,17 @@ class TrainingData:
 
 
 class EvaluationData:
-    """A whole split in exact batches, every graph once; encodings are kept if they fit into memory.
+    """Examples in exact batches, every graph once; encodings are kept if they fit into memory.
 
     Args:
-        task: The task.
-        split: Name of the split.
+        examples: The examples, on the device of the model.
         encodings: The encodings that the model reads, by name.
         config: Limits of memory and of the size of a batch.
-        device: Device of examples and encodings.
         share: Which of several processes this is.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        split: str,
-        encodings: Encodings,
-        config: Data,
-        device: torch.device | str,
-        share: Share | None = None,
-    ):
-        self.encodings, self.share = encodings, share or Share()
-        self.examples = task.examples(split, device)
-        self.weight = float(task.weights(self.examples).sum(dtype=torch.float64))
+    def __init__(self, examples: Examples, encodings: Encodings, config: Data, share: Share | None = None):
+        self.examples, self.encodings, self.share = examples, encodings, share or Share()
         self.sizes = _sizes(self.examples)
         self.plan = evaluation_batches(self.sizes, min(config.tokens, EVALUATION_TOKENS), EVALUATION_QUERIES)
         fits = _fits(self.examples, encodings, config.memory, self.share.processes)

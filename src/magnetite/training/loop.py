@@ -99,8 +99,8 @@ class Trainer:
 
     def evaluation_data(self, split: str) -> EvaluationData:
         """A split, with its encodings if they fit into memory."""
-        config = self.config
-        return EvaluationData(config.task, split, self.encodings, config.data, self.fabric.device, self.share)
+        examples = self.config.task.examples(split, self.fabric.device)
+        return EvaluationData(examples, self.encodings, self.config.data, self.share)
 
     @torch.no_grad()
     def evaluate(self, data: EvaluationData) -> dict[str, float]:
@@ -118,7 +118,8 @@ class Trainer:
         if self.fabric.device.type == "cuda":
             torch.cuda.empty_cache()  # other processes on this GPU can use what training does not need
         metric.state = self._sum(metric.state)
-        metrics = {**metric.compute(), "loss": float(self._sum(total)) / data.weight}
+        weight = float(self.config.task.weights(data.examples).sum(dtype=torch.float64))
+        metrics = {**metric.compute(), "loss": float(self._sum(total)) / weight}
         return {name: value for name, value in metrics.items() if not math.isnan(value)}  # JSON has no NaN
 
     def _train(self, stop: threading.Event) -> None:

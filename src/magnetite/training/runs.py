@@ -13,10 +13,11 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from magnetite.io.record import Record
+from magnetite.io.record import Record, read_record
 from magnetite.io.storage import DamagedFile, check_writable, read_json, write_json
 from magnetite.nn import GraphModel
 from magnetite.tasks.base import SPLITS
+from magnetite.tasks.schema import Schema
 from magnetite.training.checkpoints import FOLDER, Checkpoints
 from magnetite.training.config import Config, changed
 from magnetite.training.models import build_model
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from magnetite.training.loop import Trainer
 
-CONFIG, RESULT = "config.json", "result.json"
+CONFIG, SCHEMA, RESULT = "config.json", "schema.json", "result.json"
 RESUMABLE = {"run": ("log_every", "checkpoint_minutes", "compile", "capture"), "data": ("mode", "memory", "pool")}
 """Options that may change when a run is resumed, because they do not change its batches (but see `_fixed`)."""
 
@@ -135,6 +136,25 @@ def read_config(folder: Path) -> Config:
         raise DamagedFile(f"{path} is not the configuration of a run ({error!r}): train again") from error
 
 
+def read_result(folder: Path) -> dict[str, Any]:
+    """The result of a finished run."""
+    path = folder / RESULT
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist: the run has not ended; continue it with --resume")
+    return read_record(path)["result"]
+
+
+def read_schema(folder: Path) -> Schema:
+    """What the model of a run reads and predicts."""
+    path = folder / SCHEMA
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist: only runs of the task supervised predict for other graphs")
+    try:
+        return Schema.from_dict(read_json(path, "schema of a run", "train again"))
+    except (TypeError, KeyError) as error:
+        raise DamagedFile(f"{path} is not the schema of a run ({error!r}): train again") from error
+
+
 def resumed_config(folder: Path, task: str, compile_mode: str, overrides: Sequence[str] = ()) -> Config:
     """The configuration of a run of this task, with the given settings, to continue on this machine."""
     config = read_config(folder)
@@ -235,6 +255,8 @@ def _claim(config: Config, folder: Path, resume: bool) -> None:
             raise ValueError(f"{folder} is a file: give a folder for the run")
         check_writable(folder / CONFIG)
         shutil.rmtree(folder / FOLDER, ignore_errors=True)
+        if (schema := config.task.schema()) is not None:
+            write_json(folder / SCHEMA, schema.to_dict())
         write_json(folder / CONFIG, config.to_dict())
         return
     Checkpoints(folder / FOLDER).clean()

@@ -6,13 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
+from magnetite.batching import QueryPairs
+from magnetite.graphs import Digraphs
 from magnetite.nn import GraphModel
-from magnetite.tasks import Task
+from magnetite.packed import ragged_rows, starts
+from magnetite.tasks import Examples, Task
+from magnetite.tasks.schema import Schema
 from magnetite.training import runs
 from magnetite.training.checkpoints import load
-from magnetite.training.config import Config, configuration
+from magnetite.training.config import Config, Data, configuration
+from magnetite.training.data import EvaluationData
 
 
 def train(
@@ -45,7 +51,9 @@ def train(
     accelerator = runs.accelerator_named(device)
     changes: dict[str, dict[str, Any]] = {"model": {"name": model}, "run": {"seed": seed}}
     changes["run"]["compile"] = runs.compile_mode(accelerator)
-    config = configuration(task, encoding, preset, changes, [f"{name}={value}" for name, value in (settings or {}).items()])
+    config = configuration(
+        task, encoding, preset, changes, [f"{name}={value}" for name, value in (settings or {}).items()]
+    )
     folder = Path(out) if out is not None else Path("runs") / runs.default_name(config, preset)
     runs.train(config, folder, runs.Machine(accelerator, devices), resume)
     return Run(folder, config)
@@ -81,10 +89,49 @@ class Run:
         """The metrics of each split by name."""
         return runs.read_result(self.folder)["figures"]
 
-    def predict(self, graphs: Any) -> Tensor:
-        """Predictions for other graphs: values, classes as written in the data, or probabilities of each label.
+    @cached_property
+    def schema(self) -> Schema:
+        """What the model reads and predicts."""
+        return runs.read_schema(self.folder)
+
+    def predict(self, graphs: Any, query: QueryPairs | None = None) -> Tensor:
+        """Predictions for other graphs, in their order.
+
+        Numbers have the units of the target; classes are those of the data; each of several labels is true or false.
 
         Args:
             graphs: `Digraphs`, or PyG's `Data`, `Batch` or list of `Data`, with the features of the training graphs.
+            query: Node pairs to predict for, in tasks about pairs; all node pairs by default.
         """
-        raise NotImplementedError
+        return self.schema.answers(self.outputs(graphs, query))
+
+    @torch.no_grad()
+    def outputs(self, graphs: Any, query: QueryPairs | None = None) -> Float[Tensor, "rows outputs"]:
+        """The outputs of the network for each graph, node or node pair: numbers, or logits.
+
+        Args:
+            graphs: `Digraphs`, or PyG's `Data`, `Batch` or list of `Data`, with the features of the training graphs.
+            query: Node pairs to predict for, in tasks about pairs; all node pairs by default.
+        """
+        schema, model = self.schema, self.model
+        graphs = schema.read(graphs if isinstance(graphs, Digraphs) else Digraphs.from_pyg(graphs))
+        pairs = all_pairs(graphs) if schema.level == "pair" and query is None else query
+        encodings = {} if model.position is None else model.position.encodings()
+        device = next(model.parameters()).device
+        data = EvaluationData(Examples(graphs, pairs=pairs).to(device), encodings, Data())
+        rows = {"graph": torch.arange(len(graphs) + 1), "node": graphs.node_ptr}
+        pointer = rows[schema.level] if pairs is None else pairs.query_ptr
+        outputs = [model(batch).float().cpu() for batch in data.batches()]
+        found = torch.cat(outputs)
+        rows = torch.cat([ragged_rows(pointer, torch.from_numpy(ids)) for ids in data.plan])
+        return torch.empty_like(found).index_copy_(0, rows, found)
+
+
+def all_pairs(graphs: Digraphs) -> QueryPairs:
+    """All ordered node pairs of each graph, source by source."""
+    counts = graphs.sizes**2
+    size = torch.repeat_interleave(graphs.sizes, counts)
+    number = torch.arange(len(size)) - torch.repeat_interleave(starts(counts)[:-1], counts)
+    nodes = torch.stack([number // size, number % size])
+    labels = torch.zeros(len(size), dtype=torch.int16)
+    return QueryPairs(node_ptr=graphs.node_ptr, query_ptr=starts(counts), nodes=nodes, labels=labels)
