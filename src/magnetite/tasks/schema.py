@@ -27,7 +27,7 @@ class Schema:
     level: str
     kind: str
     targets: tuple[str, ...]
-    classes: tuple[int, ...]
+    classes: tuple[int | str, ...]
     node_features: Mapping[str, int]
     edge_features: Mapping[str, int]
 
@@ -49,29 +49,32 @@ class Schema:
         edges.pop("weight", None)
         return graphs.replace(node_features=nodes, edge_features=edges, graph_features={}, names=None)
 
-    def answers(self, outputs: Tensor) -> Tensor:
+    def answers(self, outputs: Tensor) -> Tensor | list[str]:
         """Numbers in the units of the target, classes as they are written in the data, or yes and no for each label.
 
-        One target gives one number per row, several give one column each.
+        One target gives one number per row, several give one column each; classes that are text give a list.
         """
         if self.kind == "classification":
+            if any(isinstance(each, str) for each in self.classes):
+                return [str(self.classes[number]) for number in outputs.argmax(-1).tolist()]
             return torch.tensor(self.classes)[outputs.argmax(-1).cpu()]
         answers = outputs > 0 if self.kind == "multilabel" else outputs
         return answers.squeeze(1).cpu() if answers.shape[1] == 1 else answers.cpu()
 
-    def table(self, outputs: Tensor) -> dict[str, Tensor]:
+    def table(self, outputs: Tensor) -> dict[str, Tensor | list[str]]:
         """The answers as columns by name, with the probability of each class or label."""
         found = KINDS[self.kind].predict(outputs).cpu()
         if self.kind == "classification":
             name = self.targets[0]
             columns = {f"{name}_probability_{each}": found[:, i] for i, each in enumerate(self.classes)}
             return {name: self.answers(outputs), **columns}
-        names = self._columns(outputs.shape[1])
+        names = self.columns(outputs.shape[1])
         if self.kind == "multilabel":
             return {f"{name}_probability": found[:, i] for i, name in enumerate(names)}
         return {name: found[:, i] for i, name in enumerate(names)}
 
-    def _columns(self, outputs: int) -> list[str]:
+    def columns(self, outputs: int) -> list[str]:
+        """The name of each output: that of its target, or, if a target has several columns, with their number."""
         if len(self.targets) == outputs:
             return list(self.targets)
         return [f"{'_'.join(self.targets)}_{number}" for number in range(outputs)]

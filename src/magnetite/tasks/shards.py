@@ -72,6 +72,15 @@ def read(folder: str | Path, split: str, verify: bool = True) -> Iterator[Exampl
         yield Examples.from_tensors(read_tensors(Path(folder) / name, verify)[0])
 
 
+def splits(folder: str | Path) -> list[str]:
+    """The splits that have been written to a folder."""
+    names = _manifest(Path(folder))["files"]
+    found = [split for split in SPLITS if any(name.startswith(f"{split}-") for name in names)]
+    if not found:
+        raise ValueError(f"{folder} has no complete split: write one with `magnetite data`")
+    return found
+
+
 def shard_name(split: str, number: int) -> str:
     """File name of a shard."""
     return f"{split}-{number:05d}.safetensors"

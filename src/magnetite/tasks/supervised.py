@@ -1,5 +1,6 @@
 """Your own data: graphs with features, and targets of graphs, nodes or node pairs."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -16,11 +17,11 @@ from magnetite.nn.embeddings import Embedding, Embeddings
 from magnetite.nn.heads import Head
 from magnetite.packed import starts
 from magnetite.tasks.base import Examples, Presets, Split, Task, check_split
-from magnetite.tasks.datasets import DataSet, data_set
+from magnetite.tasks.datasets import MEMORY, DataSet, data_set
 from magnetite.tasks.metrics import query_of
 from magnetite.tasks.schema import Schema
 from magnetite.tasks.scores import KINDS, Kind, Scores
-from magnetite.tasks.targets import LEVELS, Targets, mask_names, targets_of
+from magnetite.tasks.targets import GIVEN, LEVELS, Targets, mask_names, targets_of
 
 TARGET, SELECTED = "target", "selected"
 """Names of the features that hold the targets, and whether a node belongs to the split."""
@@ -70,7 +71,8 @@ class Supervised(Task):
     proportions of the classes. If there are several graphs, nodes and node pairs are split graph by graph.
 
     Args:
-        data: `Digraphs` with features, PyG graphs, or a folder or file of graphs.
+        data: `Digraphs` with features, PyG graphs, a folder or file of graphs (`magnetite.tasks.datasets` lists the
+            layouts), or `module:name` of a PyG data set.
         target: Name of the feature to predict, or names of several.
         level: What has a target: graph, node or pair.
         kind: regression, classification (one class each) or multilabel (several yes-or-no targets).
@@ -109,15 +111,18 @@ class Supervised(Task):
         for name, known in (("level", LEVELS), ("kind", tuple(KINDS))):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
-        found = self.data_set.fingerprint
+        object.__setattr__(self, "data", self.data_set)  # so that a copy with other options does not read it again
+        found = self._found_fingerprint()
         if self.fingerprint not in ("", found):
             raise ValueError(
                 f"the data in {self.data_set.source or 'memory'} are not those of the run (fingerprint {found}, not "
                 f"{self.fingerprint}): give the same data"
             )
         object.__setattr__(self, "fingerprint", found)
-        if self.selects not in self._kind.metrics:
-            raise ValueError(f"select must be one of {', '.join(self._kind.metrics)}, got {self.select!r}")
+        _check_names(self.target_names)
+        metrics = self._kind.make(self.targets.outputs)
+        if self.selects not in metrics:
+            raise ValueError(f"select must be one of {', '.join(metrics)}, got {self.select!r}")
         _ = self.targets, self.node_inputs, self.edge_inputs, self._weights  # which checks them
 
     @cached_property
@@ -135,12 +140,15 @@ class Supervised(Task):
         """The node features that the model reads."""
         features = self.data_set.graphs.node_features
         hidden = {*mask_names(self.data_set), *(self.target_names if self.level == "node" else ())}
+        hidden |= {name for name in self.data_set.labels if name not in (self.features or ())}
         return self._inputs({name: values for name, values in features.items() if name not in hidden}, "node")
 
     @cached_property
     def edge_inputs(self) -> dict[str, Columns]:
         """The edge features that the model reads; the weights, if there are any, are one of them."""
         graphs = self.data_set.graphs
+        if "weight" in graphs.edge_features:
+            raise ValueError("an edge feature must not be called 'weight', the name of the weights: rename it")
         weights = {} if graphs.weights is None else {"weight": graphs.weights}
         return self._inputs({**graphs.edge_features, **weights}, "edge")
 
@@ -152,8 +160,8 @@ class Supervised(Task):
     def options(self) -> dict[str, Any]:
         """The options as a configuration stores them; graphs in memory and their splits are known by fingerprint."""
         given = {field.name: getattr(self, field.name) for field in fields(self)}
-        given["data"] = self.data_set.source or "memory"
-        given["splits"] = "given" if isinstance(self.splits, Mapping) else self.splits
+        given["data"] = self.data_set.source or MEMORY
+        given["splits"] = GIVEN if isinstance(self.splits, Mapping) else self.splits
         return given
 
     def data_options(self) -> dict[str, Any]:
@@ -243,7 +251,8 @@ class Supervised(Task):
 
     def metric(self, device: torch.device | str = "cpu") -> Scores:
         """The metrics of this kind of target."""
-        return Scores(self._kind, self.targets.outputs, self.target_names, self.rows_of, device)
+        outputs = self.targets.outputs
+        return Scores(self._kind, outputs, self.schema().columns(outputs), self.rows_of, device)
 
     def rows_of(self, batch: Batch) -> tuple[Shaped[Tensor, "rows ..."], Bool[Tensor, " rows"]]:
         """The targets in a batch, and which of them are real and belong to the split."""
@@ -269,6 +278,16 @@ class Supervised(Task):
     def variant(self) -> tuple[str, ...]:
         """The names of the targets."""
         return self.target_names
+
+    def _found_fingerprint(self) -> str:
+        """The fingerprint of the data and of splits that are given."""
+        found = self.data_set.fingerprint
+        if not isinstance(self.splits, Mapping):
+            return found
+        digest = hashlib.sha256(found.encode())
+        for name, ids in sorted(self.splits.items()):
+            digest.update(f" {name} {torch.as_tensor(ids).tolist()}".encode())
+        return digest.hexdigest()[:16]
 
     @property
     def _kind(self) -> Kind:
@@ -320,6 +339,12 @@ class Supervised(Task):
             if name not in known:
                 raise ValueError(f"the data have no feature {name!r}: they have {', '.join(sorted(known))}")
         chosen = {name: values for name, values in features.items() if self.features is None or name in self.features}
+        for name in chosen:
+            if name in self.data_set.classes:
+                raise ValueError(
+                    f"{side} feature {name!r} is text, which is only read as a target: number its categories 0, 1, …, "
+                    "or name the features to read in features"
+                )
         return {name: _columns(name, values, side, name in self.continuous) for name, values in chosen.items()}
 
     def _row_weights(self, targets: Shaped[Tensor, "rows ..."]) -> Float[Tensor, " rows"]:
@@ -361,6 +386,11 @@ class Supervised(Task):
         if key not in self._moved:
             self._moved[key] = self._weights[name].to(device)
         return self._moved[key]
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise ValueError(f"target must be a name, or different names, got {names}")
 
 
 def _columns(name: str, values: Tensor, side: str, continuous: bool) -> Columns:

@@ -23,6 +23,9 @@ MASKS = {
 }
 """Names by which masks and ids of the splits are known."""
 
+GIVEN = "given"
+"""What a configuration stores in place of ids or masks that were in memory."""
+
 LEVELS = ("graph", "node", "pair")
 
 Masks = dict[str, Bool[Tensor, " rows"]]
@@ -63,14 +66,21 @@ def targets_of(data: DataSet, names: Sequence[str], level: str, kind: str, split
         seed: Seed of a drawn split.
     """
     columns = [_column(data, name, level) for name in names]
-    for name, column in zip(names, columns, strict=True):
-        _check_finite(column, name, level)
-    values, classes = _ENCODED[kind](columns, names)
     graph = _graph_of_rows(data, level)
-    masks = _masks(data, level, splits, graph, values if kind == "classification" else None, seed)
+    splits = _chosen(data, level, splits)
+    masks = _given(splits, graph, len(data.graphs), level) if isinstance(splits, Mapping) else {}
+    if masks:
+        columns = [_without_unused(column, masks) for column in columns]
+    for name, column in zip(names, columns, strict=True):
+        _check_known(column, name, level, data, graph)
+    values, classes = _ENCODED[kind](columns, names)
+    if not masks:
+        masks = _drawn(splits, graph, len(data.graphs), values if kind == "classification" else None, seed)
     for split, mask in masks.items():
         if not bool(mask.any()):
             raise ValueError(f"the {split} split has no {level}: give every split at least one")
+    if classes and names[0] in data.classes:
+        classes = tuple(data.classes[names[0]][number] for number in classes)
     _check_classes(values, masks, classes, names)
     return Targets(values, graph, masks, classes)
 
@@ -99,11 +109,30 @@ def _column(data: DataSet, name: str, level: str) -> Shaped[Tensor, "rows column
     return values[:, None] if values.ndim == 1 else values
 
 
-def _check_finite(values: Shaped[Tensor, "rows columns"], name: str, level: str) -> None:
-    wrong = (~values.isfinite()).any(1).nonzero()
+def _without_unused(values: Shaped[Tensor, "rows columns"], masks: Masks) -> Shaped[Tensor, "rows columns"]:
+    """The targets, where rows of no split have the value of another: they need not be known."""
+    used = torch.stack(list(masks.values())).any(0)
+    if bool(used.all()) or not bool(used.any()):
+        return values
+    return torch.where(used[:, None], values, values[used.nonzero()[0]])
+
+
+def _check_known(
+    values: Shaped[Tensor, "rows columns"], name: str, level: str, data: DataSet, graph: Int[Tensor, " rows"]
+) -> None:
+    known = values >= 0 if name in data.classes else values.isfinite()
+    wrong = (~known).any(1).nonzero()
     if len(wrong):
         row = int(wrong[0])
-        raise ValueError(f"target {name!r} of {level} {row} is {values[row].tolist()}: remove it, or give it a number")
+        found = "missing" if name in data.classes else _shown(values[row].tolist())
+        raise ValueError(
+            f"target {name!r} of {data.described(level, row, int(graph[row]))} is {found}: give it a value, or leave "
+            f"the {level} out"
+        )
+
+
+def _shown(row: Sequence[float]) -> str:
+    return str(row[0] if len(row) == 1 else list(row))
 
 
 def _numbers(columns: Sequence[Tensor], names: Sequence[str]) -> tuple[Float[Tensor, "rows outputs"], tuple[Any, ...]]:  # noqa: ARG001
@@ -145,33 +174,34 @@ def _graph_of_rows(data: DataSet, level: str) -> Int[Tensor, " rows"]:
     return torch.arange(len(graphs))
 
 
-def _masks(
-    data: DataSet, level: str, splits: Any, graph: Int[Tensor, " rows"], classes: Tensor | None, seed: int
-) -> Masks:
+def _chosen(data: DataSet, level: str, splits: Any) -> Mapping[str, Any] | tuple[Any, ...]:
+    """The ids or masks of a split, or fractions to draw one."""
     if splits is None:
         splits = _own_splits(data, level)
     if isinstance(splits, str):
         if splits not in data.splits:
+            if splits == GIVEN:
+                raise ValueError("the splits of this run were given in memory: make the task again, with the same ones")
             raise ValueError(f"unknown split {splits!r}: choose one of {', '.join(data.splits) or 'none (draw one)'}")
         splits = data.splits[splits]
     if isinstance(splits, Mapping):
-        return _given(splits, graph, len(data.graphs), level)
-    return _drawn(tuple(splits), graph, len(data.graphs), classes, seed)
+        return splits
+    if not isinstance(splits, Sequence):
+        raise ValueError(f"splits must be fractions, the name of a split, or ids by split, got {splits!r}")
+    return tuple(splits)
 
 
 def _own_splits(data: DataSet, level: str) -> Any:
-    """The only split of the data, or the masks of PyG's data sets, otherwise fractions."""
-    if len(data.splits) == 1:
-        return next(iter(data.splits.values()))
-    if data.splits:
-        raise ValueError(f"the data have several splits: choose one of {', '.join(data.splits)}")
+    """The masks of the nodes, as in PyG's data sets, or the only split of the data, otherwise fractions."""
     features = data.graphs.node_features
     masks = {
         split: next((features[name] for name in names if name in features), None) for split, names in MASKS.items()
     }
     if level == "node" and all(mask is not None and mask.ndim == 1 for mask in masks.values()):
         return masks
-    return FRACTIONS
+    if len(data.splits) > 1:
+        raise ValueError(f"the data have several splits: choose one of {', '.join(data.splits)}")
+    return next(iter(data.splits.values()), FRACTIONS)
 
 
 def _given(splits: Mapping[str, Any], graph: Int[Tensor, " rows"], graphs: int, level: str) -> Masks:
@@ -218,7 +248,7 @@ def _mask(given: Tensor, graph: Int[Tensor, " rows"], graphs: int, where: str, l
 def _drawn(
     fractions: tuple[Any, ...], graph: Int[Tensor, " rows"], graphs: int, classes: Tensor | None, seed: int
 ) -> Masks:
-    """Random splits of these sizes: rows of a single graph and graphs by themselves, other rows graph by graph."""
+    """Random splits of these fractions: rows of a single graph and graphs by themselves, other rows graph by graph."""
     numbers = [float(each) for each in fractions if isinstance(each, int | float)]
     if (
         len(numbers) != len(SPLITS)
@@ -260,7 +290,7 @@ def _check_classes(values: Tensor, masks: Masks, classes: tuple[Any, ...], names
         missing = sorted(set(values[masks[split]].unique().tolist()) - known)
         if missing:
             raise ValueError(
-                f"class {classes[missing[0]]} of target {names[0]!r} is in the {split} split, but not in training: "
+                f"class {classes[missing[0]]!r} of target {names[0]!r} is in the {split} split, but not in training: "
                 "it cannot be learned; remove it, or draw other splits"
             )
 

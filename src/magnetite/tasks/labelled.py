@@ -1,0 +1,231 @@
+"""Graph files with tables: `labels.csv` has the targets of each graph, `nodes.csv` features and targets of each node."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from magnetite.graphs import FORMATS, Digraphs, node_numbers, read
+from magnetite.io.tables import TABLES, Table, existing, read_table
+from magnetite.tasks.base import SPLITS
+
+LABELS, NODES = "labels", "nodes"
+"""Names of the tables."""
+
+GRAPH, NODE, SPLIT = "graph", "node", "split"
+"""Columns of the tables that are neither features nor targets."""
+
+SPLIT_NAMES = {"train": "train", "valid": "valid", "val": "valid", "test": "test"}
+
+Classes = dict[str, tuple[str, ...]]
+
+
+@dataclass
+class Labelled:
+    """Graphs with features and targets from files and tables.
+
+    Args:
+        graphs: The graphs.
+        names: The file of each graph.
+        splits: The split of the graphs, by the name of its table.
+        classes: The texts of the class numbers 0, 1, …, by the name of the column; −1 where there is none.
+    """
+
+    graphs: Digraphs
+    names: tuple[str, ...]
+    splits: dict[str, dict[str, Tensor]] = field(default_factory=dict)
+    classes: Classes = field(default_factory=dict)
+
+
+def is_labelled(folder: Path) -> bool:
+    """Whether a folder has graph files and a table of labels or of nodes."""
+    return any(existing(folder, name, TABLES) for name in (LABELS, NODES)) and bool(graph_files(folder))
+
+
+def read_labelled(folder: Path) -> Labelled:
+    """Read the graphs, sorted by the name of their file, and their tables; an error names the file and the line."""
+    paths = graph_files(folder)
+    found = Labelled(joined([(path, _one(path)) for path in paths]), tuple(path.name for path in paths))
+    if (path := existing(folder, LABELS, TABLES)) is not None:
+        _add_labels(found, read_table(path))
+    if (path := existing(folder, NODES, TABLES)) is not None:
+        _add_nodes(found, read_table(path))
+    return found
+
+
+def graph_files(folder: Path) -> list[Path]:
+    """The graph files of a folder, or of `graphs/` in it, sorted."""
+    place = folder / "graphs" if (folder / "graphs").is_dir() else folder
+    tables = {f"{name}{extension}" for name in (LABELS, NODES) for extension in TABLES} | {"splits.json"}
+    return sorted(
+        path
+        for path in place.iterdir()
+        if path.is_file() and path.suffix in FORMATS and path.name not in tables and not path.name.startswith(".")
+    )
+
+
+def joined(parts: Sequence[tuple[Path, Digraphs]]) -> Digraphs:
+    """The graphs of several files one after the other; an error names a file whose features differ from the first's."""
+    first_path, first = parts[0]
+    for path, graphs in parts[1:]:
+        for group in ("node_features", "edge_features", "graph_features"):
+            expected, found = getattr(first, group), getattr(graphs, group)
+            what = group.replace("_", " ")
+            if set(expected) != set(found):
+                raise ValueError(
+                    f"{path} has the {what} {_listed(found)}, but {first_path.name} has {_listed(expected)}: "
+                    "give all files the same features"
+                )
+            for name, values in expected.items():
+                if values.shape[1:] != found[name].shape[1:]:
+                    raise ValueError(
+                        f"{path}: {what} {name!r} have {_width(found[name])} columns, but {_width(values)} in "
+                        f"{first_path.name}: give all files the same columns"
+                    )
+                if values.is_floating_point() != found[name].is_floating_point():
+                    raise ValueError(
+                        f"{path}: {what} {name!r} are {found[name].dtype}, but {values.dtype} in {first_path.name}: "
+                        "give all files whole numbers, or none"
+                    )
+    return Digraphs.concat(graphs for _, graphs in parts)
+
+
+def _one(path: Path) -> Digraphs:
+    graphs = read(path)
+    if len(graphs) != 1:
+        raise ValueError(f"{path} has {len(graphs)} graphs, but labels are given by file: write one graph per file")
+    return graphs
+
+
+def _add_labels(found: Labelled, table: Table) -> None:
+    """Add one graph feature per column, and the split."""
+    if GRAPH not in table.columns:
+        raise ValueError(f"{table.path} has no column {GRAPH!r} with the file of each graph: it has {_columns(table)}")
+    numbers = _graph_numbers(found.names, table)
+    rows = np.full(len(found.names), -1)
+    for row, number in enumerate(numbers):
+        if rows[number] >= 0:
+            raise ValueError(
+                f"{table.where(row)}: graph {table.columns[GRAPH][row]!r} has a label already, in {table.unit} "
+                f"{table.lines[rows[number]]}: remove one of them"
+            )
+        rows[number] = row
+    missing = np.flatnonzero(rows < 0)
+    if missing.size:
+        raise ValueError(
+            f"{table.path} has no label for {found.names[missing[0]]}{_more(missing.size)}: add it, or remove the file"
+        )
+    features = _features(found, table, rows, (GRAPH, SPLIT), found.graphs.graph_features, LABELS)
+    found.graphs = found.graphs.replace(graph_features=features)
+    if SPLIT in table.columns:
+        found.splits[LABELS] = _split(table, rows)
+
+
+def _add_nodes(found: Labelled, table: Table) -> None:
+    """Add one node feature per column, and masks of the splits."""
+    if NODE not in table.columns:
+        raise ValueError(f"{table.path} has no column {NODE!r} with the name of each node: it has {_columns(table)}")
+    graphs = found.graphs
+    if GRAPH in table.columns:
+        numbers = _graph_numbers(found.names, table)
+    elif len(graphs) == 1:
+        numbers = [0] * len(table)
+    else:
+        raise ValueError(f"{table.path} has no column {GRAPH!r}, but there are {len(graphs)} graphs: add it")
+    names = graphs.names or node_numbers(graphs)
+    position = {key: node for node, key in enumerate(zip(graphs.node_graph.tolist(), names, strict=True))}
+    if len(position) < len(names):
+        raise ValueError(f"two nodes of a graph have the same name, so {table.path} cannot tell them apart: rename one")
+    rows = np.full(graphs.num_nodes, -1)
+    for row, key in enumerate(zip(numbers, table.texts(NODE), strict=True)):
+        node = position.get(key)
+        if node is None:
+            raise ValueError(f"{table.where(row)}: {found.names[key[0]]} has no node {key[1]!r}: remove the row")
+        if rows[node] >= 0:
+            raise ValueError(
+                f"{table.where(row)}: node {key[1]!r} of {found.names[key[0]]} is in {table.unit} "
+                f"{table.lines[rows[node]]} already: remove one of them"
+            )
+        rows[node] = row
+    missing = np.flatnonzero(rows < 0)
+    if missing.size:
+        node = int(missing[0])
+        raise ValueError(
+            f"{table.path} has no row for node {names[node]!r} of {found.names[int(graphs.node_graph[node])]}"
+            f"{_more(missing.size)}: add it"
+        )
+    features = _features(found, table, rows, (GRAPH, NODE, SPLIT), graphs.node_features, NODES)
+    if SPLIT in table.columns:
+        masks = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
+        features |= {masks[split]: mask for split, mask in _split(table, rows).items()}
+    found.graphs = graphs.replace(node_features=features)
+
+
+def _graph_numbers(names: Sequence[str], table: Table) -> list[int]:
+    """The graph of each row, from the name of its file, with or without the extension."""
+    stems: dict[str, list[int]] = {}
+    for number, name in enumerate(names):
+        for each in {name, Path(name).stem}:
+            stems.setdefault(each, []).append(number)
+    numbers: list[int] = []
+    for row, name in enumerate(table.texts(GRAPH)):
+        found = stems.get(name, [])
+        if not found:
+            raise ValueError(f"{table.where(row)}: there is no graph file {name!r}: remove the row, or add the file")
+        if len(found) > 1:
+            both = " or ".join(names[number] for number in found)
+            raise ValueError(f"{table.where(row)}: graph {name!r} may be {both}: give the name of the file")
+        numbers.append(found[0])
+    return numbers
+
+
+def _features(
+    found: Labelled, table: Table, rows: np.ndarray, keys: Sequence[str], known: Mapping[str, Tensor], place: str
+) -> dict[str, Tensor]:
+    """The columns as tensors, in the order of `rows`, beside the features in `known`."""
+    features = dict(known)
+    for name in table.columns:
+        if name in keys:
+            continue
+        if name in features:
+            raise ValueError(f"{table.path}: the graph files have a feature {name!r}, too: rename the column")
+        values = table.values(name)
+        if isinstance(values, list):
+            if name in found.classes:
+                raise ValueError(f"{table.path}: {LABELS} and {NODES} both have the text column {name!r}: rename one")
+            found.classes[name] = tuple(sorted({each for each in values if each}))
+            number = {text: number for number, text in enumerate(found.classes[name])}
+            values = [number.get(each, -1) for each in values]
+        values = np.asarray(values)
+        narrow = values.dtype.kind == "f" and place == NODES
+        features[name] = torch.from_numpy(values[rows].astype(np.float32 if narrow else values.dtype))
+    return features
+
+
+def _split(table: Table, rows: np.ndarray) -> dict[str, Tensor]:
+    """Masks from a column with train, valid, test or nothing."""
+    cells = ["" if cell is None else str(cell).strip().lower() for cell in table.columns[SPLIT]]
+    for row, cell in enumerate(cells):
+        if cell and cell not in SPLIT_NAMES:
+            raise ValueError(f"{table.where(row)}: split must be train, valid or test, got {cell!r}")
+    split = np.array([SPLIT_NAMES.get(cell, "") for cell in cells])[rows]
+    return {name: torch.from_numpy(split == name) for name in SPLITS}
+
+
+def _listed(names: Mapping[str, Tensor]) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
+def _columns(table: Table) -> str:
+    return ", ".join(table.columns) or "none"
+
+
+def _width(values: Tensor) -> int:
+    return 1 if values.ndim == 1 else int(values.shape[1])
+
+
+def _more(count: int) -> str:
+    return f" and {count - 1} more" if count > 1 else ""
