@@ -1,4 +1,4 @@
-"""OGB's CSV layout: the edges, features and labels of all graphs, each in one file with one line per edge, node or graph.
+"""OGB's CSV layout: edges, features and labels of all graphs, each in one file, one line per edge, node or graph.
 
 The files are in `raw/`, or in the folder itself, compressed (.csv.gz) or not (.csv):
 

@@ -1,4 +1,4 @@
-"""Users' tables: matrices of numbers from CSV files without names, and columns by name from CSV, TSV, Parquet or JSON."""
+"""Users' tables: matrices of numbers from CSV files, and columns by name from CSV, TSV, Parquet or JSON."""
 
 import csv
 import gzip

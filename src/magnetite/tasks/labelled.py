@@ -1,4 +1,4 @@
-"""Graph files with tables: `labels.csv` has the targets of each graph, `nodes.csv` features and targets of each node."""
+"""Graph files with tables: `labels.csv` has targets of the graphs, `nodes.csv` features and targets of the nodes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

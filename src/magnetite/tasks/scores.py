@@ -89,14 +89,12 @@ def _binary_cross_entropy(outputs: Tensor, targets: Tensor, scale: Tensor) -> Fl
 def _errors(outputs: int) -> dict[str, Any]:
     from torchmetrics import MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredError, R2Score
 
-    found: dict[str, Any] = {
+    return {
         "rmse": MeanSquaredError(squared=False, num_outputs=outputs),
         "mae": MeanAbsoluteError(num_outputs=outputs),
         "r2": R2Score(multioutput="raw_values"),
+        "mape": MeanAbsolutePercentageError(),  # of all targets together
     }
-    if outputs == 1:
-        found["mape"] = MeanAbsolutePercentageError()
-    return found
 
 
 def _of_classes(classes: int) -> dict[str, Any]:

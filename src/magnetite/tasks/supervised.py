@@ -120,9 +120,8 @@ class Supervised(Task):
             )
         object.__setattr__(self, "fingerprint", found)
         _check_names(self.target_names)
-        metrics = self._kind.make(self.targets.outputs)
-        if self.selects not in metrics:
-            raise ValueError(f"select must be one of {', '.join(metrics)}, got {self.select!r}")
+        if self.selects not in self._kind.metrics:
+            raise ValueError(f"select must be one of {', '.join(self._kind.metrics)}, got {self.select!r}")
         _ = self.targets, self.node_inputs, self.edge_inputs, self._weights  # which checks them
 
     @cached_property

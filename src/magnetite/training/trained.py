@@ -97,7 +97,8 @@ class Run:
     def predict(self, graphs: Any, query: QueryPairs | None = None) -> Tensor | list[str]:
         """Predictions for other graphs, in their order.
 
-        Numbers have the units of the target; classes are those of the data, a list if they are text; each of several labels is true or false.
+        Numbers have the units of the target; classes are those of the data, a list if they are text; each of several
+        labels is true or false.
 
         Args:
             graphs: `Digraphs`, or PyG's `Data`, `Batch` or list of `Data`, with the features of the training graphs.
