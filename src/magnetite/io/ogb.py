@@ -20,6 +20,7 @@ from magnetite.io.tables import existing, read_matrix, whole
 
 EXTENSIONS = (".csv.gz", ".csv")
 NODES, EDGES, COUNTS = "num-node-list", "edge", "num-edge-list"
+WORDS = {"feat": "feature", "label": "label"}
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -138,7 +139,9 @@ def _files(place: Path, side: str, content: str, rows: int) -> dict[str, np.ndar
             parts = dict(zip(names, columns, strict=True))
         for each, values in parts.items():
             if each in found:
-                raise ValueError(f"{path}: there are two {side} {content}s of the name {each!r}: rename one of them")
+                raise ValueError(
+                    f"{path}: another file has a {side} {WORDS[content]} {each!r}, too: rename one of them"
+                )
             found[each] = values.astype(np.float32) if content == "feat" and values.dtype.kind == "f" else values
     return found
 

@@ -73,7 +73,8 @@ class DataSet:
         for group in (self.graphs.tensors(), {} if self.pairs is None else self.pairs.tensors(), tensors):
             for name, tensor in sorted(group.items()):
                 digest.update(f" {name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
-                digest.update(as_bytes(tensor.cpu().contiguous()))
+                if tensor.numel():
+                    digest.update(as_bytes(tensor.cpu().contiguous()))
         digest.update(repr(sorted(self.classes.items())).encode() if self.classes else b"")
         return digest.hexdigest()[:16]
 
@@ -202,7 +203,7 @@ def _of_name(name: str) -> DataSet:
         found = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-        if callable(found) and not hasattr(found, "__getitem__"):
+        if isinstance(found, type) or (callable(found) and not hasattr(found, "__getitem__")):
             found = found()
         return DataSet(**{**vars(_of_pyg(found)), "source": name})
     except Exception as error:  # the user's own code raises anything
