@@ -1,5 +1,6 @@
 """Kinds of targets: the loss and the metrics of regression, classification and multilabel classification."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 EXACT, THRESHOLDS = 10, 1001
 """Up to so many classes the AUC is exact; beyond, it is computed from so many thresholds, to limit its memory."""
 
+AUC, COUNTS = "auc", "counts"
+
 Targets = Callable[[Batch], tuple[Shaped[Tensor, "rows ..."], Bool[Tensor, " rows"]]]
 
 
@@ -29,12 +32,14 @@ class Kind:
         loss: One loss per row from outputs, targets, and the standard deviation of each target.
         make: Functions that compute the metrics, by name, for a number of outputs.
         predict: Values or probabilities from outputs.
+        dtype: The type in which the metrics take targets.
     """
 
     metrics: Mapping[str, bool]
     loss: Callable[[Tensor, Tensor, Tensor], Float[Tensor, " rows"]]
     make: Callable[[int], dict[str, "Metric"]]
     predict: Callable[[Tensor], Tensor]
+    dtype: torch.dtype = torch.long
 
 
 class Scores:
@@ -43,7 +48,7 @@ class Scores:
     Args:
         kind: The kind of target.
         outputs: Number of outputs per row.
-        names: Names of the targets, for metrics of each of them.
+        names: Names of the outputs, for metrics of each of them.
         targets: Function that returns the targets of a batch, and which of them count.
         device: Where to compute.
     """
@@ -62,16 +67,31 @@ class Scores:
         """Count the targets of a batch that belong to the split."""
         targets, selected = self.targets(batch)
         if bool(selected.any()):
-            self.collection.update(self.kind.predict(outputs[selected].double()), targets[selected])
+            found, known = outputs[selected].double(), targets[selected].to(self.kind.dtype)
+            self.collection.update(self.kind.predict(found), known)
 
     def compute(self) -> dict[str, float]:
-        """The metrics by name; in regression of several targets, also those of each of them, such as `rmse/area`."""
+        """The metrics by name; in regression of several targets, also those of each of them, such as `rmse/area`.
+
+        The AUC is the mean over the classes that the split has. NaN stands for a metric that is not defined.
+        """
         found: dict[str, float] = {}
-        for name, value in self.collection.compute().items():
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "No (positive|negative) samples", UserWarning)  # see `_mean_auc`
+            computed = self.collection.compute()
+        if AUC in computed:
+            computed[AUC] = _mean_auc(computed[AUC], computed.pop(COUNTS))
+        for name, value in computed.items():
             found[name] = float(value.mean())
             if value.numel() > 1:
                 found |= {f"{name}/{each}": float(one) for each, one in zip(self.names, value, strict=True)}
         return found
+
+
+def _mean_auc(values: Float[Tensor, "*outputs"], counts: Float[Tensor, " counts"]) -> Float[Tensor, ""]:
+    """The mean AUC of the outputs that have both positive and negative targets; NaN if there are none."""
+    defined = (counts[1:] > 0) & (counts[1:] < counts[0])
+    return values.reshape(-1)[defined].mean()
 
 
 def _squared_error(outputs: Tensor, targets: Tensor, scale: Tensor) -> Float[Tensor, " rows"]:
@@ -89,10 +109,16 @@ def _binary_cross_entropy(outputs: Tensor, targets: Tensor, scale: Tensor) -> Fl
 def _errors(outputs: int) -> dict[str, Any]:
     from torchmetrics import MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredError, R2Score
 
+    class Explained(R2Score):
+        """R², which a single target does not have."""
+
+        def compute(self) -> Tensor:
+            return super().compute() if self.total > 1 else torch.full_like(self.sum_error, torch.nan)
+
     return {
         "rmse": MeanSquaredError(squared=False, num_outputs=outputs),
         "mae": MeanAbsoluteError(num_outputs=outputs),
-        "r2": R2Score(multioutput="raw_values"),
+        "r2": Explained(multioutput="raw_values"),
         "mape": MeanAbsolutePercentageError(),  # of all targets together
     }
 
@@ -103,23 +129,55 @@ def _of_classes(classes: int) -> dict[str, Any]:
     return {
         "accuracy": MulticlassAccuracy(classes, average="micro"),
         "f1": MulticlassF1Score(classes, average="macro"),
-        "auc": MulticlassAUROC(classes, average="macro", thresholds=None if classes <= EXACT else THRESHOLDS),
+        AUC: MulticlassAUROC(classes, average="none", thresholds=None if classes <= EXACT else THRESHOLDS),
+        COUNTS: _counter(classes),
     }
 
 
 def _of_labels(labels: int) -> dict[str, Any]:
-    from torchmetrics.classification import MultilabelAccuracy, MultilabelAUROC, MultilabelF1Score
+    from torchmetrics import classification as metrics
 
+    if labels == 1:
+        found = {AUC: metrics.BinaryAUROC(), "f1": metrics.BinaryF1Score(), "accuracy": metrics.BinaryAccuracy()}
+        return {**found, COUNTS: _counter(1)}
     return {
-        "auc": MultilabelAUROC(labels, thresholds=None if labels <= EXACT else THRESHOLDS),
-        "f1": MultilabelF1Score(labels),
-        "accuracy": MultilabelAccuracy(labels),
+        AUC: metrics.MultilabelAUROC(labels, average="none", thresholds=None if labels <= EXACT else THRESHOLDS),
+        "f1": metrics.MultilabelF1Score(labels),
+        "accuracy": metrics.MultilabelAccuracy(labels),
+        COUNTS: _counter(labels),
     }
+
+
+def _counter(outputs: int) -> "Metric":
+    """Number of all targets, and of those of each class or label."""
+    from torchmetrics import Metric
+
+    class Counter(Metric):
+        """Counts, which are added up over processes as in any other metric."""
+
+        counts: Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.add_state("counts", torch.zeros(outputs + 1), dist_reduce_fx="sum")
+
+        def update(self, preds: Tensor, target: Tensor) -> None:  # noqa: ARG002
+            each = torch.bincount(target, minlength=outputs) if target.ndim == 1 else target.sum(0)
+            self.counts += torch.cat([each.new_tensor([len(target)]), each])
+
+        def compute(self) -> Tensor:
+            return self.counts
+
+    return Counter()
 
 
 KINDS: dict[str, Kind] = {
     "regression": Kind(
-        {"rmse": False, "mae": False, "r2": True, "mape": False}, _squared_error, _errors, lambda outputs: outputs
+        {"rmse": False, "mae": False, "r2": True, "mape": False},
+        _squared_error,
+        _errors,
+        lambda outputs: outputs,
+        torch.float64,
     ),
     "classification": Kind(
         {"accuracy": True, "f1": True, "auc": True}, _cross_entropy, _of_classes, lambda outputs: outputs.softmax(-1)

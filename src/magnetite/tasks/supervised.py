@@ -123,6 +123,7 @@ class Supervised(Task):
         if self.selects not in self._kind.metrics:
             raise ValueError(f"select must be one of {', '.join(self._kind.metrics)}, got {self.select!r}")
         _ = self.targets, self.node_inputs, self.edge_inputs, self._weights  # which checks them
+        self._check_selectable()
 
     @cached_property
     def data_set(self) -> DataSet:
@@ -278,6 +279,14 @@ class Supervised(Task):
         """The names of the targets."""
         return self.target_names
 
+    def _check_selectable(self) -> None:
+        """Raise an error if the validation split is too small or too uniform for the metric that chooses the model."""
+        valid = self.targets.values[self.targets.masks["valid"]]
+        if self.selects == "r2" and len(valid) < 2:
+            raise ValueError("select r2 needs at least two validation targets, got 1: select another metric")
+        if self.selects == "auc" and bool((valid == valid[0]).all()):
+            raise ValueError("select auc needs validation targets that differ: select another metric, or other splits")
+
     def _found_fingerprint(self) -> str:
         """The fingerprint of the data and of splits that are given."""
         found = self.data_set.fingerprint
@@ -356,8 +365,8 @@ class Supervised(Task):
         """Standard deviations of the targets, and weights of the classes."""
         train = self._training_targets
         if self.kind == "regression":
-            std = train.double().std(0, correction=0)
-            return {"scale": torch.where(std > 0, std, 1.0).float()}
+            mean, std = train.double().mean(0), train.double().std(0, correction=0)
+            return {"scale": torch.where(std > 1e-12 * mean.abs(), std, 1.0).float()}  # a constant target has no scale
         found = {"scale": torch.ones(1)}
         if self.class_weights is not None:
             found["weights"] = self._checked_class_weights(train)
