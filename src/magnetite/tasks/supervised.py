@@ -364,6 +364,8 @@ class Supervised(Task):
     def _weights(self) -> dict[str, Tensor]:
         """Standard deviations of the targets, and weights of the classes."""
         train = self._training_targets
+        if self.class_weights is not None and self.kind != "classification":
+            raise ValueError(f"class_weights are for classification, not for {self.kind}: leave them out")
         if self.kind == "regression":
             mean, std = train.double().mean(0), train.double().std(0, correction=0)
             return {"scale": torch.where(std > 1e-12 * mean.abs(), std, 1.0).float()}  # a constant target has no scale
@@ -374,8 +376,6 @@ class Supervised(Task):
 
     def _checked_class_weights(self, train: Tensor) -> Float[Tensor, " classes"]:
         count = len(self.targets.classes)
-        if self.kind != "classification":
-            raise ValueError(f"class_weights are for classification, not for {self.kind}: leave them out")
         if self.class_weights == "balanced":
             sizes = torch.bincount(train, minlength=count).float()
             return len(train) / (count * sizes.clamp(min=1))

@@ -262,23 +262,28 @@ def _drawn(
     if count < len(SPLITS):
         raise ValueError(f"{count} graphs cannot be split into three parts: give splits, or more graphs")
     order = epoch_order(count, seed, 0)
-    labels = None if classes is None or by_graph else classes.numpy()
-    if labels is not None:
+    if classes is not None and not by_graph:
+        labels = classes.numpy()
         order = order[np.argsort(labels[order], kind="stable")]  # class by class, so that each has its share
+        order = np.delete(order, np.unique(labels[order], return_index=True)[1])  # training has one row of each class
     split = np.zeros(count, dtype=np.int64)
-    for number, fraction in ((2, numbers[2]), (1, numbers[1] / (numbers[0] + numbers[1]))):
+    for number, size in zip((1, 2), _held_out(count, numbers), strict=True):
         remaining = order[split[order] == 0]
-        split[remaining[_spaced(len(remaining), fraction)]] = number
-    if labels is not None:
-        split[~np.isin(labels, labels[split == 0])] = 0  # too rare for every split to have one
+        split[remaining[_spaced(len(remaining), min(size, len(remaining)))]] = number
     masks = {name: torch.from_numpy(split == number) for number, name in enumerate(SPLITS)}
     return {name: mask[graph] if by_graph else mask for name, mask in masks.items()}
 
 
-def _spaced(count: int, fraction: float) -> Bool[np.ndarray, " count"]:
-    """A mask of this fraction of the entries, in equal distances, at least one."""
-    total = max(1, round(fraction * count))
-    steps = np.arange(count + 1) * total // count
+def _held_out(count: int, fractions: Sequence[float]) -> tuple[int, int]:
+    """Sizes of validation and test split, so that no split is empty."""
+    valid, test = (max(1, round(fraction * count)) for fraction in fractions[1:])
+    test = min(test, count - 2)
+    return min(valid, count - test - 1), test
+
+
+def _spaced(count: int, chosen: int) -> Bool[np.ndarray, " count"]:
+    """A mask of so many of the entries, in equal distances."""
+    steps = (np.arange(count + 1) * chosen + count // 2) // max(count, 1)
     return np.diff(steps) > 0
 
 

@@ -1,0 +1,68 @@
+"""What a model reads and predicts, without its data."""
+
+import json
+
+import pytest
+import torch
+
+from magnetite.tasks import Supervised
+from magnetite.tasks.schema import Schema
+from tests.tasks.own_data import paths, with_targets
+
+NUMBERS = Schema("graph", "regression", ("a", "b"), (), {"x": 3, "kind": 1}, {"weight": 1})
+
+
+@pytest.mark.parametrize("classes", [(3, 7), ("high", "low")])
+def test_a_schema_survives_json(classes):
+    for schema in (NUMBERS, Schema("node", "classification", ("c",), classes, {}, {})):
+        assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
+
+
+def test_answers_have_the_units_and_classes_of_the_data():
+    outputs = torch.tensor([[0.1, 0.9], [2.0, -1.0]])
+    assert torch.equal(NUMBERS.answers(outputs), outputs)
+    one = Schema("graph", "regression", ("a",), (), {}, {})
+    assert one.answers(outputs[:, :1]).tolist() == outputs[:, 0].tolist()
+    assert Schema("graph", "classification", ("c",), (3, 7), {}, {}).answers(outputs).tolist() == [7, 3]
+    assert Schema("graph", "classification", ("c",), ("x", "y"), {}, {}).answers(outputs) == ["y", "x"]
+    labels = Schema("graph", "multilabel", ("l",), (), {}, {})
+    assert labels.answers(outputs).tolist() == [[True, True], [True, False]]
+
+
+def test_tables_have_one_column_per_output_and_probabilities():
+    outputs = torch.tensor([[0.0, 0.0], [100.0, -100.0]])
+    assert list(NUMBERS.table(outputs)) == ["a", "b"]
+    assert list(Schema("graph", "regression", ("y",), (), {}, {}).table(outputs)) == ["y_0", "y_1"]
+    classes = Schema("graph", "classification", ("c",), ("x", "y"), {}, {}).table(outputs)
+    assert classes["c"] == ["x", "x"] and classes["c_probability_x"].tolist() == [0.5, 1.0]
+    labels = Schema("graph", "multilabel", ("a", "b"), (), {}, {}).table(outputs)
+    assert labels["a_probability"].tolist() == [0.5, 1.0] and list(labels) == ["a_probability", "b_probability"]
+
+
+def test_reading_takes_the_features_of_the_model_alone():
+    graphs = paths(4)
+    count = graphs.num_nodes
+    nodes = {"x": torch.rand(count, 3), "kind": torch.zeros(count, 1), "other": torch.rand(count)}
+    graphs = graphs.replace(node_features=nodes, weights=torch.ones(graphs.num_edges))
+    found = NUMBERS.read(graphs)
+    assert list(found.node_features) == ["x", "kind"] and found.edge_features == {} and found.weights is not None
+
+
+@pytest.mark.parametrize(
+    ("features", "match"),
+    [
+        ({"x": 3}, "no node feature 'kind', which the model reads .they have x"),
+        ({"x": 4, "kind": 1}, "'x' has 4 columns, but the model reads 3"),
+        ({"x": 3, "kind": 1}, "no edge feature 'weight'"),
+    ],
+)
+def test_graphs_without_the_features_of_the_model_are_refused(features, match):
+    graphs = paths(4)
+    nodes = {name: torch.rand(graphs.num_nodes, width) for name, width in features.items()}
+    with pytest.raises(ValueError, match=match):
+        NUMBERS.read(graphs.replace(node_features=nodes))
+
+
+def test_the_schema_of_a_task():
+    task = Supervised(with_targets(paths(40)), target="c", kind="classification", features=("l",))
+    assert task.schema() == Schema("graph", "classification", ("c",), (0, 10, 20, 30), {"l": 3}, {})
