@@ -67,15 +67,15 @@ def targets_of(data: DataSet, names: Sequence[str], level: str, kind: str, split
     """
     columns = [_column(data, name, level) for name in names]
     graph = _graph_of_rows(data, level)
-    splits = _chosen(data, level, splits)
-    masks = _given(splits, graph, len(data.graphs), level) if isinstance(splits, Mapping) else {}
+    chosen = _chosen(data, level, splits)
+    masks = _given(chosen, graph, len(data.graphs), level) if isinstance(chosen, Mapping) else {}
     if masks:
         columns = [_without_unused(column, masks) for column in columns]
     for name, column in zip(names, columns, strict=True):
         _check_known(column, name, level, data, graph)
     values, classes = _ENCODED[kind](columns, names)
-    if not masks:
-        masks = _drawn(splits, graph, len(data.graphs), values if kind == "classification" else None, seed)
+    if isinstance(chosen, tuple):
+        masks = _drawn(chosen, graph, len(data.graphs), values if kind == "classification" else None, seed)
     for split, mask in masks.items():
         if not bool(mask.any()):
             raise ValueError(f"the {split} split has no {level}: give every split at least one")

@@ -14,6 +14,7 @@ from magnetite.graphs import Digraphs
 from magnetite.nn import GraphModel
 from magnetite.packed import ragged_rows, starts
 from magnetite.tasks import Examples, Task
+from magnetite.tasks.datasets import data_set
 from magnetite.tasks.schema import Schema
 from magnetite.training import runs
 from magnetite.training.checkpoints import load
@@ -101,7 +102,7 @@ class Run:
         labels is true or false.
 
         Args:
-            graphs: `Digraphs`, or PyG's `Data`, `Batch` or list of `Data`, with the features of the training graphs.
+            graphs: `Digraphs`, PyG graphs, or a path as in `Supervised`, with the features of the training graphs.
             query: Node pairs to predict for, in tasks about pairs; all node pairs by default.
         """
         return self.schema.answers(self.outputs(graphs, query))
@@ -111,11 +112,11 @@ class Run:
         """The outputs of the network for each graph, node or node pair: numbers, or logits.
 
         Args:
-            graphs: `Digraphs`, or PyG's `Data`, `Batch` or list of `Data`, with the features of the training graphs.
+            graphs: `Digraphs`, PyG graphs, or a path as in `Supervised`, with the features of the training graphs.
             query: Node pairs to predict for, in tasks about pairs; all node pairs by default.
         """
         schema, model = self.schema, self.model
-        graphs = schema.read(graphs if isinstance(graphs, Digraphs) else Digraphs.from_pyg(graphs))
+        graphs = schema.read(data_set(graphs).graphs)
         pairs = all_pairs(graphs) if schema.level == "pair" and query is None else query
         encodings = {} if model.position is None else model.position.encodings()
         device = next(model.parameters()).device
