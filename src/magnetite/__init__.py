@@ -6,6 +6,9 @@
 Eigenpairs(1 graphs, k=2, torch.complex64)
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from magnetite import code, nn, sorting
 from magnetite.batching import Batch, batch
 from magnetite.encodings import (
@@ -26,6 +29,25 @@ from magnetite.graphs import Digraphs, read
 from magnetite.linalg.potential import Relative
 from magnetite.version import __version__
 
+if TYPE_CHECKING:
+    from magnetite import tasks
+    from magnetite.training.trained import Run, train
+
+LAZY = {"tasks": "magnetite.tasks", "Run": "magnetite.training.trained", "train": "magnetite.training.trained"}
+"""Names that are imported when they are first used, since training takes longer to import than all other parts."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(LAZY[name])
+    return getattr(module, name) if hasattr(module, name) else module
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LAZY})
+
+
 __all__ = [
     "SVD",
     "Batch",
@@ -36,6 +58,7 @@ __all__ = [
     "MagneticLaplacian",
     "RandomWalk",
     "Relative",
+    "Run",
     "Sinusoidal",
     "SparseRandomWalk",
     "__version__",
@@ -48,4 +71,6 @@ __all__ = [
     "nn",
     "read",
     "sorting",
+    "tasks",
+    "train",
 ]
