@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from magnetite.io.tables import existing, read_matrix, whole
+from magnetite.io.tables import Names, existing, read_matrix, whole
 
 EXTENSIONS = (".csv.gz", ".csv")
 NODES, EDGES, COUNTS = "num-node-list", "edge", "num-edge-list"
@@ -103,7 +103,7 @@ def _edges(place: Path, nodes: np.ndarray, counts: np.ndarray) -> np.ndarray:
         raise ValueError(f"{path} has {len(columns)} columns, expected two: source and target")
     first = 1 if names is None else 2
     edges = np.stack([whole(column, path, first) for column in columns])
-    _check_rows(path, edges.shape[1], int(counts.sum()), COUNTS, "edges")
+    _check_rows(path, names, edges.shape[1], int(counts.sum()), COUNTS, "edges")
     size = np.repeat(nodes, counts)
     wrong = np.flatnonzero(((edges < 0) | (edges >= size)).any(0))
     if wrong.size:
@@ -131,7 +131,7 @@ def _files(place: Path, side: str, content: str, rows: int) -> dict[str, np.ndar
         else:
             continue
         names, columns = read_matrix(path)
-        _check_rows(path, len(columns[0]), rows, {"node": NODES, "edge": COUNTS}.get(side, NODES), f"{side}s")
+        _check_rows(path, names, len(columns[0]), rows, COUNTS if side == "edge" else NODES, f"{side}s")
         if content == "feat":
             _check_complete(path, columns, 1 if names is None else 2)
         parts = {name: _stacked(columns, content)}
@@ -151,10 +151,12 @@ def _stacked(columns: Sequence[np.ndarray], content: str) -> np.ndarray:
     return columns[0] if content == "label" and len(columns) == 1 else np.stack(columns, 1)
 
 
-def _check_rows(path: Path, found: int, expected: int, counted: str, what: str) -> None:
+def _check_rows(path: Path, names: Names | None, found: int, expected: int, counted: str, what: str) -> None:
     if found != expected:
+        header = "" if names is None else f" below the names {', '.join(names)[:40]!r}"
         raise ValueError(
-            f"{path} has {found} rows, but {counted} has {expected} {what} in all: both must belong to the same graphs"
+            f"{path} has {found} rows{header}, but {counted} has {expected} {what} in all: both must belong to the "
+            "same graphs"
         )
 
 

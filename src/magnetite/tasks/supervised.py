@@ -84,6 +84,7 @@ class Supervised(Task):
         select: Metric by which validation chooses the best model; by default rmse, accuracy or auc.
         seed: Seed of a drawn split.
         fingerprint: Hash of the data; other data are refused.
+        shard_size: Number of graphs that are taken at a time.
 
     >>> from magnetite import Digraphs
     >>> graphs = Digraphs.from_edges([np.array([[0, 1], [1, 2]]), np.array([[0], [1]])] * 10)
