@@ -103,6 +103,24 @@ def test_masks_of_the_nodes_are_found():
     assert split_of(of(graphs, level="node")).tolist() == [0, 1, 2] * 3
 
 
+def test_of_several_masks_one_is_chosen():
+    graphs = with_targets(paths(1, low=9, high=9))
+    order = torch.arange(9)
+    masks = {
+        name: torch.stack([order % 3 == part, order // 3 == part], 1)
+        for part, name in enumerate(("train_mask", "val_mask", "test_mask"))
+    }
+    graphs = graphs.replace(node_features={**graphs.node_features, **masks})
+    assert split_of(of(graphs, level="node", splits="0")).tolist() == [0, 1, 2] * 3
+    assert split_of(of(graphs, level="node", splits="1")).tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    for splits, match in (
+        (None, "the masks have 2 splits: choose one with splits, '0' to '1'"),
+        ("2", "unknown split"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            of(graphs, level="node", splits=splits)
+
+
 def test_targets_of_rows_in_no_split_need_not_be_known():
     graphs = paths(1, low=6, high=6)
     splits = {"train": [0, 1], "valid": [2], "test": [3]}
@@ -154,6 +172,8 @@ OK = {"train": list(range(6)), "valid": [6, 7], "test": [8, 9]}
         ({"splits": {**OK, "train": [0, 10]}}, "id 10, but ids go from 0 to 9"),
         ({"splits": {**OK, "test": [5]}}, "graph 5 is in train and test"),
         ({"splits": {**OK, "test": [0.5]}}, "list of ids or a mask"),
+        ({"splits": {**OK, "test": ["a"]}}, "list of ids or a mask"),
+        ({"splits": {**OK, "test": [[0], [1, 2]]}}, "list of ids or a mask"),
         ({"splits": {**OK, "test": np.ones(3, dtype=bool)}}, r"mask of the test split has shape \(3,\)"),
         ({"splits": {**OK, "valid": np.zeros(0, dtype=int)}}, "valid split has no graph"),
     ],

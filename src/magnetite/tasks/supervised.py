@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from magnetite.batching import Batch, QueryPairs
+from magnetite.io.storage import as_bytes
 from magnetite.nn import CategoryEdges, CategoryNodes, GraphHead, LinearEdges, LinearNodes, NodeHead, PairHead, Rescaled
 from magnetite.nn.embeddings import Embedding, Embeddings
 from magnetite.nn.heads import Head
@@ -294,8 +295,8 @@ class Supervised(Task):
         if not isinstance(self.splits, Mapping):
             return found
         digest = hashlib.sha256(found.encode())
-        for name, ids in sorted(self.splits.items()):
-            digest.update(f" {name} {torch.as_tensor(ids).tolist()}".encode())
+        for name, mask in self.targets.masks.items():
+            digest.update(name.encode() + as_bytes(mask.contiguous()))
         return digest.hexdigest()[:16]
 
     @property

@@ -176,14 +176,19 @@ def _graph_of_rows(data: DataSet, level: str) -> Int[Tensor, " rows"]:
 
 def _chosen(data: DataSet, level: str, splits: Any) -> Mapping[str, Any] | tuple[Any, ...]:
     """The ids or masks of a split, or fractions to draw one."""
+    masks = _node_masks(data) if level == "node" else {}
     if splits is None:
-        splits = _own_splits(data, level)
+        splits = masks or _own_splits(data)
     if isinstance(splits, str):
+        if masks and splits.isdecimal() and int(splits) < next(iter(masks.values()))[0].numel():
+            return {name: mask.reshape(len(mask), -1)[:, int(splits)] for name, mask in masks.items()}
         if splits not in data.splits:
             if splits == GIVEN:
                 raise ValueError("the splits of this run were given in memory: make the task again, with the same ones")
             raise ValueError(f"unknown split {splits!r}: choose one of {', '.join(data.splits) or 'none (draw one)'}")
         splits = data.splits[splits]
+    if splits is masks and (columns := next(iter(masks.values())).shape[1:]):
+        raise ValueError(f"the masks have {columns[0]} splits: choose one with splits, '0' to '{columns[0] - 1}'")
     if isinstance(splits, Mapping):
         return splits
     if not isinstance(splits, Sequence):
@@ -191,17 +196,22 @@ def _chosen(data: DataSet, level: str, splits: Any) -> Mapping[str, Any] | tuple
     return tuple(splits)
 
 
-def _own_splits(data: DataSet, level: str) -> Any:
-    """The masks of the nodes, as in PyG's data sets, or the only split of the data, otherwise fractions."""
+def _own_splits(data: DataSet) -> Any:
+    """The only split of the data, otherwise fractions."""
+    if len(data.splits) > 1:
+        raise ValueError(f"the data have several splits: choose one of {', '.join(data.splits)}")
+    return next(iter(data.splits.values()), FRACTIONS)
+
+
+def _node_masks(data: DataSet) -> dict[str, Tensor]:
+    """The masks of the nodes, as in PyG's data sets, with one column per split if there are several; or none."""
     features = data.graphs.node_features
     masks = {
         split: next((features[name] for name in names if name in features), None) for split, names in MASKS.items()
     }
-    if level == "node" and all(mask is not None and mask.ndim == 1 for mask in masks.values()):
-        return masks
-    if len(data.splits) > 1:
-        raise ValueError(f"the data have several splits: choose one of {', '.join(data.splits)}")
-    return next(iter(data.splits.values()), FRACTIONS)
+    found = {split: mask for split, mask in masks.items() if mask is not None and mask.dtype == torch.bool}
+    shapes = {mask.shape for mask in found.values()}
+    return found if len(found) == len(SPLITS) and len(shapes) == 1 and len(next(iter(shapes))) <= 2 else {}
 
 
 def _given(splits: Mapping[str, Any], graph: Int[Tensor, " rows"], graphs: int, level: str) -> Masks:
@@ -211,9 +221,11 @@ def _given(splits: Mapping[str, Any], graph: Int[Tensor, " rows"], graphs: int, 
         names = [name for name in splits if name in MASKS[split]]
         if len(names) != 1:
             raise ValueError(f"splits must have train, valid and test, got {', '.join(map(str, splits)) or 'none'}")
-        given = torch.as_tensor(
-            np.asarray(splits[names[0]]) if not isinstance(splits[names[0]], Tensor) else splits[names[0]]
-        )
+        given = splits[names[0]]
+        try:
+            given = given if isinstance(given, Tensor) else torch.as_tensor(np.asarray(given))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"the {split} split must be a list of ids or a mask, got {given!r:.60}") from error
         masks[split] = _mask(given.cpu(), graph, graphs, f"the {split} split", level)
     taken = torch.stack([masks[split].long() for split in SPLITS]).sum(0)
     if bool((taken > 1).any()):
