@@ -46,7 +46,14 @@ def test_types_and_lines_far_below_the_first_block(last, match, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "match"), [("", "is empty"), ("a,a\n1,2\n", "two columns 'a'"), ("a,\n1,2\n", "column 2 .* no name")]
+    ("text", "match"),
+    [
+        ("", "is empty"),
+        ("a,a\n1,2\n", "two columns 'a'"),
+        ("a,b\n1\n2\n", "line 2 has 1 columns"),
+        ('1\n"\n', "m.csv"),
+        ("a,\n1,2\n", "column 2 .* no name"),
+    ],
 )
 def test_matrices_without_numbers_are_refused(text, match, tmp_path):
     with pytest.raises(ValueError, match=match):

@@ -40,7 +40,6 @@ def read_matrix(path: Path) -> tuple[Names | None, list[np.ndarray]]:
         first = _first_row(path)
         names = tuple(first) if any(not _is_number(cell) for cell in first) else None
         _check_names(path, names or ())
-        columns = [f"f{number}" for number in range(len(first))]
         forced: dict[str, Any] = {}
         while True:
             try:
@@ -48,15 +47,17 @@ def read_matrix(path: Path) -> tuple[Names | None, list[np.ndarray]]:
             except ArrowInvalid as error:
                 # Types are guessed from the first block: a column of whole numbers may have fractions further below.
                 found = re.match(r"In CSV column #(\d+): ", str(error))
-                if not found or columns[int(found[1])] in forced:
+                if not found or f"f{found[1]}" in forced:
                     raise _located(path, names is not None, forced) from error
-                forced[columns[int(found[1])]] = float64()
+                forced[f"f{found[1]}"] = float64()
                 continue
             words = [
                 field.name
                 for field in table.schema
                 if not (types.is_integer(field.type) or types.is_floating(field.type) or types.is_boolean(field.type))
             ]
+            if names is not None and len(names) != table.num_columns:
+                raise ValueError(f"{path} line 2 has {table.num_columns} columns, but the first line has {len(names)}")
             if not words:
                 return names, [_array(column) for column in table.columns]
             forced |= dict.fromkeys(words, float64())
