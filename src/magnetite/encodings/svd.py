@@ -8,9 +8,11 @@ from torch import Tensor
 
 from magnetite.encodings.checks import check_dtype, check_positive
 from magnetite.encodings.dense import DenseBatch, for_each_batch
+from magnetite.encodings.fit import check_fit
 from magnetite.encodings.results import NodeEncoding
 from magnetite.graphs import Digraphs
 from magnetite.linalg.eigen import lowest_eigenpairs
+from magnetite.linalg.scale import root_power, times_power
 from magnetite.packed import ragged_rows
 
 
@@ -42,7 +44,10 @@ class SVD:
         values = torch.zeros((graphs.num_nodes, 2, self.rank), dtype=self.dtype, device=graphs.device)
 
         def work(batch: DenseBatch) -> None:
-            pairs = singular_pairs(batch.adjacency, self.rank)
+            factor, half = root_power(batch.exponent)
+            pairs = singular_pairs(batch.adjacency * factor[:, None, None], self.rank)
+            pairs = times_power(pairs, half[:, None, None, None])
+            check_fit("singular vectors", pairs, self.dtype, batch.ids)
             values[ragged_rows(graphs.node_ptr, batch.ids), :, : pairs.shape[-1]] = pairs.flatten(0, 1).to(self.dtype)
 
         for_each_batch(graphs, work)

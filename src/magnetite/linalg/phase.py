@@ -23,12 +23,14 @@ class Convention:
         hermitian: The entry from `w_uv`, `w_vu` and the phase `2πq`, elementwise; 0 where both weights are 0.
         self_loops: Whether self-loops count.
         isolated: Diagonal entry of `L_N` at an isolated node.
+        by_weight: Whether phases grow with the weights, so that multiplying all weights changes the eigenvectors.
     """
 
     formula: str
     hermitian: Callable[[Tensor, Tensor, Tensor], Tensor]
     self_loops: bool = True
     isolated: float = 1.0
+    by_weight: bool = False
 
 
 def weight_and_angle(forward: Tensor, backward: Tensor, phase: Tensor | float) -> tuple[Tensor, Tensor]:
@@ -68,7 +70,9 @@ CONVENTIONS: dict[str, Convention] = {
     "networkx": Convention(
         "(w_uv+w_vu)/2 · exp(i2πq δ), δ = ±1 on a one-way edge, 0 on a pair", _networkx, isolated=0.0
     ),
-    "pygsd": Convention("(w_uv+w_vu)/2 · exp(i2πq (w_uv−w_vu)), no self-loops", _pygsd, self_loops=False),
+    "pygsd": Convention(
+        "(w_uv+w_vu)/2 · exp(i2πq (w_uv−w_vu)), no self-loops", _pygsd, self_loops=False, by_weight=True
+    ),
     "multi-q": Convention("w_uv exp(i2πq) + w_vu exp(−i2πq)", _multi_q),
 }
 """Conventions found in papers and libraries, by name."""
