@@ -91,14 +91,17 @@ def gather(
     ends = graphs.edges.index_select(1, edges.row) if graphs.num_edges else graphs.edges.new_zeros((2, shape.edges))
     # Padding edges are spread over many nodes: atomic additions to a single node would be slow on a GPU.
     anywhere = torch.arange(shape.edges, device=device) % max(shape.nodes, 1)
-    weight = torch.ones_like(edges.row, dtype=torch.float32) if graphs.weights is None else edges.take(graphs.weights)
+    if graphs.weights is None:
+        weight = edges.mask.float()
+    else:
+        weight = _single_precision(edges.take(graphs.weights), edges.mask)
     return Batch(
         sizes=sizes,
         node_graph=nodes.graph,
         node_mask=nodes.mask,
         edge_index=torch.where(edges.mask, ends.long() + nodes.start[edges.graph], anywhere),
         edge_mask=edges.mask,
-        edge_weight=weight.float() * edges.mask,
+        edge_weight=weight,
         node_features={name: nodes.take(rows) for name, rows in graphs.node_features.items()},
         edge_features={name: edges.take(rows) for name, rows in graphs.edge_features.items()},
         graph_features={name: rows.index_select(0, ids) for name, rows in graphs.graph_features.items()},
@@ -107,6 +110,20 @@ def gather(
         buckets=shape.buckets,
         places=_places(layout, sizes, nodes),
     )
+
+
+def _single_precision(weights: Shaped[Tensor, " edges"], mask: Bool[Tensor, " edges"]) -> Float[Tensor, " edges"]:
+    """Weights as a network reads them; refused if they or their sum are beyond float32, or below its normal numbers."""
+    single = weights.float()
+    limit = torch.finfo(torch.float32)
+    assert_async(
+        single.sum().isfinite() & ((single >= limit.tiny) | ~mask).all(),
+        lambda: (
+            f"weights from {float(weights[mask].min()):.3g} to {float(weights.max()):.3g} do not fit into float32, in "
+            "which networks compute: divide them by a constant (their logarithm is an edge feature)"
+        ),
+    )
+    return single
 
 
 class _Ragged:

@@ -27,8 +27,8 @@ class SolverFailure(ArithmeticError):
 
     def __init__(self, name: str, position: int, residual: float, unitarity: float):
         super().__init__(
-            f"no eigensolver converged for {name}: residual {residual:.1e}, unitarity error {unitarity:.1e}; "
-            "check it for very large or very small weights, or leave it out"
+            f"no eigensolver resolved the lowest eigenvalues of {name}: residual {residual:.1e}, "
+            f"unitarity error {unitarity:.1e}; check it for very large or very small weights, or leave it out"
         )
         self.position, self.residual, self.unitarity = position, residual, unitarity
 

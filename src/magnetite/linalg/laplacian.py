@@ -62,6 +62,13 @@ class Operator:
         proper = pairs.low != pairs.high
         return torch.where(proper, entries, 0), torch.where(proper, weights, 0.0)
 
+    def surplus(self, pairs: NodePairs) -> Float[Tensor, " m"]:
+        """By how much the second result of `entries` exceeds the modulus of the first, without cancellation."""
+        if self.real or self.rule.surplus is None:
+            return torch.zeros_like(pairs.forward)
+        phase = torch.repeat_interleave(2 * pi * self._potential(pairs), pairs.start.diff())
+        return self.rule.surplus(pairs.forward, pairs.backward, phase)
+
     def settled(self, pairs: NodePairs) -> "Operator":
         """The same operator with the absolute potential of one graph and its weights, which its components need."""
         return self if self.real else replace(self, q=float(self._potential(pairs)[0]))

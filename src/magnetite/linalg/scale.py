@@ -28,10 +28,17 @@ def divided(
     if weights is None:
         return None, torch.zeros_like(counts)
     weights = weights.detach().double()
+    exponent = exponents(weights, edge_ptr)
+    each = torch.repeat_interleave(exponent, counts, output_size=weights.numel())
+    return times_power(weights, -each).clamp_(min=FLOOR), exponent
+
+
+def exponents(weights: Float[Tensor, " m"], edge_ptr: Int[Tensor, " starts"]) -> Int[Tensor, " b"]:
+    """`e` with `2^e ≤ max w < 2^(e+1)` of each graph; 0 if it has no edges."""
+    counts = edge_ptr.diff()
     graph = torch.repeat_interleave(counts, output_size=weights.numel())
     largest = weights.new_zeros(counts.shape).scatter_reduce_(0, graph, weights, "amax")
-    exponent = torch.where(largest > 0, torch.frexp(largest).exponent.long() - 1, 0)
-    return times_power(weights, -exponent[graph]).clamp_(min=FLOOR), exponent
+    return torch.where(largest > 0, torch.frexp(largest).exponent.long() - 1, 0)
 
 
 def times_power(values: Float[Tensor, "*shape"], exponent: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
