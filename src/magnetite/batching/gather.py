@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from magnetite.batching.batch import Batch, BatchedEigenpairs, Places
@@ -58,6 +58,9 @@ def batch(
             {name: _moved(part, chosen, target) for name, part in parts.items()},
         )
         query, chosen = None if query is None else _moved(query, chosen, target), torch.arange(len(chosen))
+    if target.type != "cpu" and graphs.weights is not None:
+        # A failed check on a GPU would have no message.
+        _single_precision(graphs.weights.detach().cpu(), torch.ones(graphs.num_edges, dtype=torch.bool), False)
     sizes, edges = (counts[chosen.to(counts.device)] for counts in (graphs.sizes, graphs.edge_ptr.diff()))
     queries = 0 if query is None else query.counts[chosen.to(query.device)].sum()
     buckets, order = split_sizes(sizes.cpu().numpy())
@@ -112,12 +115,14 @@ def gather(
     )
 
 
-def _single_precision(weights: Shaped[Tensor, " edges"], mask: Bool[Tensor, " edges"]) -> Float[Tensor, " edges"]:
+def _single_precision(
+    weights: Shaped[Tensor, " edges"], mask: Bool[Tensor, " edges"], summed: bool = True
+) -> Float[Tensor, " edges"]:
     """Weights as a network reads them; refused if they or their sum are beyond float32, or below its normal numbers."""
     single = weights.float()
     limit = torch.finfo(torch.float32)
     assert_async(
-        single.sum().isfinite() & ((single >= limit.tiny) | ~mask).all(),
+        (single.sum() if summed else single).isfinite().all() & ((single >= limit.tiny) | ~mask).all(),
         lambda: (
             f"weights from {float(weights[mask].min()):.3g} to {float(weights.max()):.3g} do not fit into float32, in "
             "which networks compute: divide them by a constant (their logarithm is an edge feature)"
@@ -178,6 +183,13 @@ def _encoding(part: Any, ids: Int[Tensor, " chosen"], nodes: _Ragged, layout: La
     if isinstance(part, Eigenpairs):
         vectors = torch.view_as_real(part.vectors) if part.vectors.is_complex() else part.vectors[..., None]
         values, mask = part.values.index_select(0, ids), part.mask.index_select(0, ids)
+        assert_async(
+            values.float().isfinite().all(),
+            lambda: (
+                f"eigenvalues up to {float(values.max()):.3g} do not fit into float32, in which networks compute: divide "
+                "the weights by a constant, or use normalised=True"
+            ),
+        )
         return BatchedEigenpairs(values.float(), nodes.take(vectors).float(), mask)
     axis, _ = part.axes.get("values", (None, 0))
     if axis == "pair":

@@ -41,7 +41,7 @@ def exponents(weights: Float[Tensor, " m"], edge_ptr: Int[Tensor, " starts"]) ->
     return torch.where(largest > 0, torch.frexp(largest).exponent.long() - 1, 0)
 
 
-def times_power(values: Float[Tensor, "*shape"], exponent: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def times_power(values: Float[Tensor, "..."], exponent: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
     """`values · 2^exponent`, in two steps, since a single factor may not be a finite number.
 
     >>> times_power(torch.tensor([3.0, 5e-324], dtype=torch.float64), torch.tensor([-1, 1074])).tolist()
