@@ -44,7 +44,7 @@ def test_any_factor(seed, factor, convention):
 @given(st.integers(0, 10**6), factors)
 def test_walks_and_singular_vectors(seed, factor):
     one, other = graph_of(seed), graph_of(seed, factor=factor)
-    for walk in (mt.RandomWalk(dtype=torch.float64), mt.SparseRandomWalk(steps=2, restart=None, tolerance=0)):
+    for walk in (mt.RandomWalk(dtype=torch.float64), mt.SparseRandomWalk(steps=2, restart=None, tolerance=0.0)):
         torch.testing.assert_close(walk(other).values, walk(one).values)
     svd = mt.SVD(rank=1, dtype=torch.float64)
     torch.testing.assert_close(svd(other).values.abs() / factor**0.5, svd(one).values.abs(), atol=1e-6, rtol=1e-6)
@@ -75,7 +75,9 @@ def test_a_path_of_any_weight(weight, size):
 
 def test_results_beyond_their_type_are_refused():
     huge, tiny = (mt.Digraphs.from_edges([[0, 1], [1, 2]], edge_weight=[w, w]) for w in (1e39, 1e-200))
-    with pytest.raises(ValueError, match=r"eigenvalues of graph 0 are as large as 1e\+39, beyond float32: ask for dtype"):
+    with pytest.raises(
+        ValueError, match=r"eigenvalues of graph 0 are as large as 1e\+39, beyond float32: ask for dtype"
+    ):
         mt.MagneticLaplacian(k=2, normalised=False)(huge)
     with pytest.raises(ValueError, match="at most 1e-200, below float32"):
         mt.Laplacian(k=2, normalised=False)(tiny)
