@@ -247,5 +247,5 @@ def test_weights_beyond_single_precision_are_refused(weight):
 def test_eigenvalues_beyond_single_precision_are_refused():
     graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]], edge_weight=[1e39, 1e39])
     pairs = mt.MagneticLaplacian(k=2, normalised=False, dtype=torch.float64)(graphs)
-    with pytest.raises(ValueError, match="eigenvalues up to 1e.39 do not fit into float32"):
+    with pytest.raises(ValueError, match=r"eigenvalues up to 1e.39 do not fit into float32"):
         mt.batch(graphs.replace(weights=None), pairs)

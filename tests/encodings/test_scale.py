@@ -107,7 +107,7 @@ def test_tiny_weights_beside_ordinary_ones_keep_their_proportions():
 
 def test_phases_of_weights_beyond_double_precision_are_refused():
     graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]], edge_weight=[1.0, 1e17])
-    with pytest.raises(ValueError, match="edge 1 of graph 0 has weight 1e.17, and convention 'pygsd'"):
+    with pytest.raises(ValueError, match=r"edge 1 of graph 0 has weight 1e.17, and convention 'pygsd'"):
         pairs_of(graphs, "pygsd")
     assert pairs_of(graphs, "pygsd", q=0).values.isfinite().all()
 

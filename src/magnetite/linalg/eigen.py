@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 TOLERANCE = 1e-10
-"""Largest accepted residual `‖Lγ − λγ‖` (relative to `‖L‖`) and deviation from `ΓᴴΓ = I`."""
+"""Largest accepted residual `‖Lγ − λγ‖` (relative to `max(1, ‖L‖)`) and deviation from `ΓᴴΓ = I`."""
 
 EQUAL = 1e-6
 """Eigenvalues closer than this, relative to their size, form one group."""
@@ -100,11 +100,14 @@ def lowest_eigenpairs(
 def verify(
     matrices: Shaped[Tensor, "b n n"], values: Float[Tensor, "b k"], vectors: Shaped[Tensor, "b n k"]
 ) -> tuple[Float[Tensor, " b"], Float[Tensor, " b"]]:
-    """Largest residual `‖Lγ_j − λ_jγ_j‖ / ‖L‖_∞` and largest entry of `|ΓᴴΓ − I|` of each matrix."""
+    """Largest residual `‖Lγ_j − λ_jγ_j‖ / max(1, ‖L‖_∞)` and largest entry of `|ΓᴴΓ − I|` of each matrix.
+
+    The largest weights are about 1 (see `linalg.scale`); a smaller matrix consists of the rounding errors of self-loops.
+    """
     residual = torch.linalg.vector_norm(matrices @ vectors - vectors * values[:, None, :], dim=1).amax(1)
-    scale = matrices.abs().sum(-1).amax(-1)
+    scale = matrices.abs().sum(-1).amax(-1).clamp(min=1)
     identity = torch.eye(vectors.shape[-1], dtype=vectors.dtype, device=vectors.device)
-    return residual / torch.where(scale > 0, scale, 1), (vectors.mH @ vectors - identity).abs().flatten(1).amax(1)
+    return residual / scale, (vectors.mH @ vectors - identity).abs().flatten(1).amax(1)
 
 
 def equal_groups(

@@ -125,7 +125,7 @@ def _solve_large(
     """Eigenpairs of one component, by the first solver that resolves its k lowest eigenvalues."""
     matrix, turn = gauged_laplacian(pairs, operator)
     tolerance = tolerance or tolerance_for(matrix.size)
-    iterated = None
+    iterated, worst = None, float("inf")
     total = pairs.forward + pairs.backward
     wide = float(total.max()) > WIDE * float(total.median())
     if not wide:

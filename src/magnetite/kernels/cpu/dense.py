@@ -161,7 +161,7 @@ def solve_all(
         for j in range(width):
             lane[0, j] *= norm
         error = _residual(low, high, entries, first, last, n, kept, diagonal, scale, lane[0], z[0], z[1], y[0], y[1])
-        residual[g] = error / norm
+        residual[g] = error / max(norm, 1.0)
         unitarity[g] = _unitarity(n, kept, z[0], z[1], gram[0], gram[1])
         normalise(z[0], z[1], n, kept, roots[g], spare, lane[1], lane[2], lane[3], lane[4], anchored[g])
         for j in range(kept):
