@@ -94,10 +94,8 @@ def gather(
     ends = graphs.edges.index_select(1, edges.row) if graphs.num_edges else graphs.edges.new_zeros((2, shape.edges))
     # Padding edges are spread over many nodes: atomic additions to a single node would be slow on a GPU.
     anywhere = torch.arange(shape.edges, device=device) % max(shape.nodes, 1)
-    if graphs.weights is None:
-        weight = edges.mask.float()
-    else:
-        weight = _single_precision(edges.take(graphs.weights), edges.mask)
+    given = edges.mask if graphs.weights is None else edges.take(graphs.weights)
+    weight = given.float() if graphs.weights is None else _single_precision(given, edges.mask)
     return Batch(
         sizes=sizes,
         node_graph=nodes.graph,
@@ -186,8 +184,8 @@ def _encoding(part: Any, ids: Int[Tensor, " chosen"], nodes: _Ragged, layout: La
         assert_async(
             values.float().isfinite().all(),
             lambda: (
-                f"eigenvalues up to {float(values.max()):.3g} do not fit into float32, in which networks compute: divide "
-                "the weights by a constant, or use normalised=True"
+                f"eigenvalues up to {float(values.max()):.3g} do not fit into float32, in which networks compute: "
+                "divide the weights by a constant, or use normalised=True"
             ),
         )
         return BatchedEigenpairs(values.float(), nodes.take(vectors).float(), mask)

@@ -23,7 +23,7 @@ ONE_THREAD_BELOW = 512
 
 @dataclass(frozen=True)
 class DenseBatch:
-    """Some graphs of one size: their indices, and their adjacency matrices in double precision, divided by `2^exponent`."""
+    """Some graphs of one size: their indices, and their adjacency matrices, divided by `2^exponent`."""
 
     ids: Int[Tensor, " g"]
     adjacency: Float[Tensor, "g n n"]

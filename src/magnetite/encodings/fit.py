@@ -21,9 +21,7 @@ def check_fit(
         ids: Ids of the graphs, for the message.
         rounding: Numbers up to this are rounding errors of 0, per graph.
 
-    >>> check_fit("eigenvalues", torch.tensor([[0.0, 1e39]], dtype=torch.float64), torch.float32, torch.tensor([7]))
-    Traceback (most recent call last):
-    ValueError: eigenvalues of graph 7 are as large as 1e+39, beyond float32: ask for dtype=torch.float64, or divide its weights by a constant
+    >>> check_fit("eigenvalues", torch.tensor([[0.0, 2.0]], dtype=torch.float64), torch.float32, torch.tensor([7]))
     """
     if not values.numel():
         return

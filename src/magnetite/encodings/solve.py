@@ -97,7 +97,7 @@ class _Store:
 
 
 def _floor(graphs: Digraphs) -> Float[Tensor, " b"]:
-    """Differences of eigenvalues of `L_U` that count as none: 1e-6 of the smallest weight, or rounding errors of `‖L‖`."""
+    """Differences of eigenvalues of `L_U` that count as none: 1e-6 of the smallest weight, or rounding errors."""
     floor = torch.full((len(graphs),), EQUAL, dtype=torch.float64, device=graphs.device)
     if graphs.weights is None:
         return floor

@@ -102,7 +102,7 @@ def verify(
 ) -> tuple[Float[Tensor, " b"], Float[Tensor, " b"]]:
     """Largest residual `‖Lγ_j − λ_jγ_j‖ / max(1, ‖L‖_∞)` and largest entry of `|ΓᴴΓ − I|` of each matrix.
 
-    The largest weights are about 1 (see `linalg.scale`); a smaller matrix consists of the rounding errors of self-loops.
+    The largest weights are about 1 (see `linalg.scale`); a smaller matrix has only rounding errors of self-loops.
     """
     residual = torch.linalg.vector_norm(matrices @ vectors - vectors * values[:, None, :], dim=1).amax(1)
     scale = matrices.abs().sum(-1).amax(-1).clamp(min=1)

@@ -19,7 +19,7 @@ from magnetite.linalg.sparse import find_turn
 from magnetite.linalg.threads import single_threaded
 
 BUDGET = 10**9
-"""Largest number of updates of entries, some 10 s; beyond, elimination fills the matrix, and another solver is needed."""
+"""Largest number of updates of entries, some 10 s; beyond, the matrix fills up, and another solver is needed."""
 
 BASIS_NUMBERS = 10**8
 """Largest number of entries of the basis of a Krylov space."""

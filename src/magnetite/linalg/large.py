@@ -17,12 +17,11 @@ from magnetite.linalg.scale import divided, exponents, times_power
 from magnetite.linalg.sparse import SparseHermitian, gauged_laplacian, inner, sparse_laplacian
 from magnetite.linalg.threads import single_threaded
 
-
 WIDE = 1e3
-"""Weights this many times their median make the iteration slow, whose errors are relative to `‖L‖`: elimination first."""
+"""Weights this many times their median make the iteration slow, and its errors large: elimination first."""
 
 RESOLVED = 1e-5
-"""Residuals of the iteration above this, relative to the largest eigenvalue asked for, are not accepted if avoidable."""
+"""Residuals of the iteration above this, relative to the largest eigenvalue asked for, lead to elimination."""
 
 UNRESOLVED = 0.1
 """Residuals above this, relative to the largest eigenvalue asked for, are never accepted."""
