@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Where the package index has CUDA builds only, name a CPU build here: make test TORCH=…
 TORCH ?= torch==2.13.0
 
-.PHONY: test lint demo docs bench slow clean
+.PHONY: test lint demo docs bench slow fuzz clean
 
 test: lint
 	$(BIN)/python -m pytest
@@ -29,6 +29,10 @@ bench: $(VENV)/dev
 
 slow: $(VENV)/dev
 	$(BIN)/python -m pytest -m slow -n 0
+
+# Random cases with a new seed, until Ctrl-C.
+fuzz: $(VENV)/dev
+	$(BIN)/python -m tests.fuzz
 
 clean:
 	rm -rf $(VENV) demo docs/_build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
