@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from magnetite.encodings.checks import check_dtype, check_positive
 from magnetite.encodings.dense import DenseBatch, for_each_batch
@@ -63,8 +65,9 @@ class RandomWalk:
         values = torch.empty((int(pair_ptr[-1]), self.width), dtype=self.dtype, device=graphs.device)
 
         def work(batch: DenseBatch) -> None:
-            features = walk_features(batch.adjacency, self.steps, self.restart, self.reverse)
-            values[ragged_rows(pair_ptr, batch.ids)] = features.flatten(0, 2).to(self.dtype)
+            size = batch.adjacency.shape[-1]
+            features = walk_features(_aligned(batch.adjacency), self.steps, self.restart, self.reverse)
+            values[ragged_rows(pair_ptr, batch.ids)] = features[:, :size, :size].flatten(0, 2).to(self.dtype)
 
         for_each_batch(graphs, work)
         return PairEncoding(node_ptr=graphs.node_ptr, pair_ptr=pair_ptr, values=values)
@@ -111,6 +114,15 @@ class SparseRandomWalk:
         joined = {name: torch.cat([getattr(walks, name) for walks in found]) for name in TopPairs.axes}
         joined["lost"] = joined["lost"].float()
         return TopPairs(node_ptr=host.node_ptr, **joined).to(graphs.device)
+
+
+def _aligned(adjacency: Float[Tensor, "b n n"]) -> Float[Tensor, "b m m"]:
+    """The matrices with isolated nodes added, so that each begins at a multiple of 64 bytes.
+
+    The last bits of matrix products on a CPU depend on alignment, and must not depend on the other graphs of a batch.
+    """
+    more = -adjacency.shape[-1] % 4
+    return torch.nn.functional.pad(adjacency, (0, more, 0, more)) if more and not adjacency.is_cuda else adjacency
 
 
 def _check_walk(steps: int, restart: float | None) -> None:
