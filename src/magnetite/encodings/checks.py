@@ -101,9 +101,9 @@ def check_fields(made: Any) -> None:
     """
     for name, hint in field_hints(type(made)).items():
         value = getattr(made, name)
-        fitted = _fitted(name, value, hint)
-        if fitted is not value:
-            object.__setattr__(made, name, fitted)
+        found = fitted(name, value, hint)
+        if found is not value:
+            object.__setattr__(made, name, found)
 
 
 @functools.cache
@@ -125,20 +125,20 @@ def domain_of(hint: Any) -> tuple[Domain, Any] | None:
     return next((found for member in typing.get_args(hint) if (found := domain_of(member))), None)
 
 
-def _fitted(name: str, value: Any, hint: Any, domain: Domain | None = None) -> Any:
+def fitted(name: str, value: Any, hint: Any, domain: Domain | None = None) -> Any:
     """The value as its type; a `ValueError` if it is another type, or outside the domain."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
-        return _fitted(name, value, inner[0], next((each for each in inner[1:] if isinstance(each, Domain)), domain))
+        return fitted(name, value, inner[0], next((each for each in inner[1:] if isinstance(each, Domain)), domain))
     if origin in (types.UnionType, typing.Union):
         members = [member for member in inner if member is not types.NoneType]
         if value is None and len(members) < len(inner):
             return None
-        return _fitted(name, value, members[0], domain) if len(members) == 1 else value
+        return fitted(name, value, members[0], domain) if len(members) == 1 else value
     if origin is tuple:
         if not isinstance(value, list | tuple | np.ndarray):
             raise ValueError(f"{name} must be a list of numbers, got {value!r}")
-        return tuple(_fitted(name, item, inner[0], domain) for item in value)
+        return tuple(fitted(name, item, inner[0], domain) for item in value)
     if hint not in (int, float, bool, str):
         return value
     number = plain_number(value) if hint in (int, float) else value
@@ -149,11 +149,11 @@ def _fitted(name: str, value: Any, hint: Any, domain: Domain | None = None) -> A
         str: isinstance(value, str),
     }
     if fits[hint]:
-        fitted = hint(number)
-        if domain is None or fitted in domain:
-            return value if type(value) is hint else fitted
-        if not domain.choices and domain.exceeded(fitted) and fitted > domain.low and domain.high > 1:
-            raise ValueError(f"{name} must be at most {domain.high:,.10g}, got {fitted:,.10g}")
+        found = hint(number)
+        if domain is None or found in domain:
+            return value if type(value) is hint else found
+        if not domain.choices and found > domain.low and domain.high > 1:
+            raise ValueError(f"{name} must be at most {domain.high:,.10g}, got {found:,.10g}")
     if domain is not None and domain.choices:
         raise ValueError(f"unknown {name} {value!r}: choose one of {', '.join(domain.choices)}")
     kinds = {bool: "true or false", str: "a string"}
