@@ -15,8 +15,5 @@ def device_named(name: str) -> torch.device:
     known = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
     known += [f"cuda:{number}" for number in range(torch.cuda.device_count())] if len(known) > 1 else []
     if name not in known:
-        hint = (
-            ", which needs an NVIDIA GPU and a PyTorch with CUDA" if name.startswith("cuda") and len(known) == 1 else ""
-        )
-        raise ValueError(f"device {name!r} is not available{hint}: choose one of {', '.join(known)}")
+        raise ValueError(f"device {name!r} is not available: choose one of {', '.join(known)}")
     return torch.device(name)

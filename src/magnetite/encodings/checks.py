@@ -153,12 +153,23 @@ def fitted(name: str, value: Any, hint: Any, domain: Domain | None = None) -> An
         if domain is None or found in domain:
             return value if type(value) is hint else found
         if not domain.choices and found > domain.low and domain.high > 1:
-            raise ValueError(f"{name} must be at most {domain.high:,.10g}, got {found:,.10g}")
+            raise ValueError(f"{name} must be at most {_shown(domain.high)}, got {_shown(found)}")
     if domain is not None and domain.choices:
         raise ValueError(f"unknown {name} {value!r}: choose one of {', '.join(domain.choices)}")
     kinds = {bool: "true or false", str: "a string"}
     words = kinds[hint] if hint in kinds else (domain or Domain()).described(hint)
     raise ValueError(f"{name} must be {words}, got {value!r}")
+
+
+def _shown(number: float | int) -> str:
+    """A number in a message; one of many digits is rounded.
+
+    >>> _shown(1048576), _shown(2**63 - 1), _shown(1e300), _shown(10**400)
+    ('1,048,576', '9,223,372,036,854,775,807', '1e+300', 'an integer of more than 20 digits')
+    """
+    if isinstance(number, int):
+        return f"{number:,}" if abs(number) < 10**20 else "an integer of more than 20 digits"
+    return f"{number:,g}"
 
 
 def check_graphs(graphs: object) -> None:

@@ -75,7 +75,7 @@ class EncodingPart:
         )
         part.made(width=DEFAULT_SIZE)  # which checks the options of the encoding
         if part.options.get("dtype") == torch.float64:
-            raise ValueError(f"{where}.dtype must be at most float32, got float64: models compute in single precision")
+            raise ValueError(f"{where}.dtype must not be float64: models compute in single precision")
         # Without memory for parameters, which checks the options of the encoder; one that cannot be made this way is
         # checked with the model.
         with torch.device("meta"), suppress(RuntimeError):

@@ -216,7 +216,8 @@ def _converted(value: Any, kind: Any) -> Any:
     if isinstance(kind, type) and dataclasses.is_dataclass(kind) and isinstance(value, str):
         match = CALL.fullmatch(value.strip())
         if match and match[1] == kind.__name__ and isinstance(arguments := parse(f"[{match[2]}]"), list):
-            return kind(*arguments)
+            named = [field.name for field in dataclasses.fields(kind) if field.init]
+            return kind(*arguments) if len(arguments) == len(named) else MISSING
     return MISSING
 
 
