@@ -269,6 +269,16 @@ def test_options_take_the_numbers_of_numpy():
     assert [type(value) for value in (made.lr, made.batch, made.epochs, made.betas)] == [float, int, float, tuple]
 
 
+def made(kind, **values):
+    """A dataclass without the check of types that tests install, which users do not have."""
+    defaults = {name: option.default for name, option in options_of(kind).items()}
+    instance = object.__new__(kind)
+    for name, value in {**defaults, **values}.items():
+        object.__setattr__(instance, name, value)
+    instance.__post_init__()
+    return instance
+
+
 def all_options():
     kinds = [Optim, Data, Run, *MODELS.values(), *TASKS.values(), *ENCODINGS.values()]
     return [(kind, name, option) for kind in kinds for name, option in options_of(kind).items()]
@@ -283,7 +293,7 @@ def test_every_number_has_a_domain_that_help_names(kind, name, option):
         for wrong in (float("nan"), float("inf"), -1, 10**400, True, "many"):
             others = {each: DEFAULT_SIZE for each, other in options_of(kind).items() if other.default is MISSING}
             with pytest.raises(ValueError, match=f"{name} must be") as caught:
-                kind(**{**others, name: wrong})
+                made(kind, **{**others, name: wrong})
             assert "\n" not in str(caught.value)
 
 

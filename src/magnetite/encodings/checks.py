@@ -65,7 +65,7 @@ class Domain:
         return f"{a} {noun} in {brackets[0]}{self.low:g}, {self.high:g}{brackets[1]}"
 
 
-LARGE = 1e6
+LARGE = 1_000_000
 """The largest number of options that have no natural limit, such as the number of epochs."""
 
 SIZE, SIZE_OR_NONE = Domain(1, 2**20), Domain(0, 2**20)
@@ -144,7 +144,7 @@ def fitted(name: str, value: Any, hint: Any, domain: Domain | None = None) -> An
     number = plain_number(value) if hint in (int, float) else value
     fits = {
         int: isinstance(number, int),
-        float: isinstance(number, int | float) and math.isfinite(number),
+        float: isinstance(number, int | float) and abs(number) < 2**1023,  # also not NaN
         bool: isinstance(value, bool | np.bool_),
         str: isinstance(value, str),
     }

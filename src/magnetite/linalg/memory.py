@@ -12,12 +12,12 @@ MEMORY, CONTROL_GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 def total_memory(device: torch.device) -> float:
     """Number of bytes that a device has, or that a job may use; infinite if unknown."""
     if device.type == "cuda":
-        return torch.cuda.get_device_properties(device).total_memory
+        return float(torch.cuda.get_device_properties(device).total_memory)
     total = math.inf
     try:
         lines = MEMORY.read_text(encoding="utf-8").splitlines()
         total = 1024.0 * next(int(line.split()[1]) for line in lines if line.startswith("MemTotal:"))
-        total = min(total, int((CONTROL_GROUP / "memory.max").read_text(encoding="utf-8")))
+        total = min(total, float(int((CONTROL_GROUP / "memory.max").read_text(encoding="utf-8"))))
     except (OSError, ValueError, StopIteration):  # another system, or a group without a limit
         pass
     return total

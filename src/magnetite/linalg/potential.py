@@ -1,7 +1,7 @@
 """The potential q: by how much an edge changes the phase."""
 
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf
 from numbers import Integral, Real
 from typing import Any
 
@@ -9,6 +9,10 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+
+
+LARGEST = 2**1023
+"""Larger integers are no floats."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Relative:
 
     def __post_init__(self) -> None:
         number = plain_number(self.q)
-        if number is None or not (isfinite(number) and number >= 0):
+        if number is None or not 0 <= number < LARGEST:
             raise ValueError(f"a relative potential must be a finite number ≥ 0, got {self.q!r}: try Relative(0.25)")
         object.__setattr__(self, "q", number)
 
