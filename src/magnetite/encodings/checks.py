@@ -137,7 +137,7 @@ def fitted(name: str, value: Any, hint: Any, domain: Domain | None = None) -> An
         return fitted(name, value, members[0], domain) if len(members) == 1 else value
     if origin is tuple:
         if not isinstance(value, list | tuple | np.ndarray):
-            raise ValueError(f"{name} must be a list of numbers, got {value!r}")
+            raise ValueError(f"{name} must be a list of numbers, got {quoted(value)}")
         return tuple(fitted(name, item, inner[0], domain) for item in value)
     if hint not in (int, float, bool, str):
         return value
@@ -155,10 +155,20 @@ def fitted(name: str, value: Any, hint: Any, domain: Domain | None = None) -> An
         if not domain.choices and found > domain.low and domain.high > 1:
             raise ValueError(f"{name} must be at most {_shown(domain.high)}, got {_shown(found)}")
     if domain is not None and domain.choices:
-        raise ValueError(f"unknown {name} {value!r}: choose one of {', '.join(domain.choices)}")
+        raise ValueError(f"unknown {name} {quoted(value)}: choose one of {', '.join(domain.choices)}")
     kinds = {bool: "true or false", str: "a string"}
     words = kinds[hint] if hint in kinds else (domain or Domain()).described(hint)
-    raise ValueError(f"{name} must be {words}, got {value!r}")
+    raise ValueError(f"{name} must be {words}, got {quoted(value)}")
+
+
+def quoted(value: Any) -> str:
+    """A value as it is written in Python, in one line of at most 80 letters.
+
+    >>> quoted(np.zeros((2, 2)))
+    'array([[0., 0.], [0., 0.]])'
+    """
+    text = " ".join(repr(value).split()) if not isinstance(value, str) else repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
 
 
 def _shown(number: float | int) -> str:
@@ -189,4 +199,4 @@ def check_dtype(dtype: torch.dtype, known: tuple[torch.dtype, ...] = (torch.floa
     ValueError: dtype must be torch.float32 or torch.float64, got torch.int32
     """
     if dtype not in known:
-        raise ValueError(f"dtype must be {' or '.join(map(str, known))}, got {dtype!r}")
+        raise ValueError(f"dtype must be {' or '.join(map(str, known))}, got {quoted(dtype)}")

@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-
 LARGEST = 2**1023
 """Larger integers are no floats."""
 

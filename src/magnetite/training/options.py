@@ -12,10 +12,7 @@ from typing import Any
 
 import torch
 
-from magnetite.encodings.checks import domain_of
-
-LONGEST = 80
-"""Number of letters of a value that an error quotes."""
+from magnetite.encodings.checks import domain_of, quoted
 
 CALL = re.compile(r"(\w+)\((.*)\)")
 """How a small dataclass such as `Relative(0.25)` is written in a configuration."""
@@ -49,7 +46,7 @@ class Option:
         found = _typed(value, self.hint)
         if found is MISSING:
             example = "" if self.default is MISSING else f" such as {_shown(plain(self.default))}"
-            raise ValueError(f"{where} must be {_described(self.hint)}{example}, got {_short(value)}")
+            raise ValueError(f"{where} must be {_described(self.hint)}{example}, got {quoted(value)}")
         return found
 
 
@@ -243,11 +240,6 @@ def _with_domain(help: str, hint: Any) -> str:
     if found is None or found[0].choices:
         return help
     return f"{help.removesuffix('.')} ({found[0].described(found[1])})."
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def _shown(value: Any) -> str:
