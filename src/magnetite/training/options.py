@@ -171,8 +171,8 @@ def is_plain(hint: Any) -> bool:
 
 def check_choice(what: str, name: object, known: Mapping[str, Any] | tuple[str, ...]) -> None:
     """Raise an error that lists the choices if `name` is not one of them."""
-    if name not in known:
-        raise ValueError(f"unknown {what} {name!r}: choose one of {', '.join(known)}")
+    if not isinstance(name, str) or name not in known:
+        raise ValueError(f"unknown {what} {quoted(name)}: choose one of {', '.join(known)}")
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
