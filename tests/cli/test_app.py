@@ -115,6 +115,7 @@ BAD = {
     "no such GPU": (["encode", "good.txt", "--out", "pe.npz", "--device", "cuda:99"], "choose one of cpu"),
     "meta to train": (["train", "sorting", "--device", "meta"], "choose auto, cpu or cuda"),
     "meta to evaluate": (["evaluate", "run", "--device", "meta"], "choose auto, cpu or cuda"),
+    "a seed below 0": (["bench", "--seed", "-1"], "--seed must be a non-negative integer, got -1"),
     "huge k": (["encode", "good.txt", "--out", "pe.npz", "--k", "1000000000"], "k must be at most 1,048,576"),
     "a potential that is no number": (["encode", "good.txt", "--out", "pe.npz", "--q", "nan"], "outside [0, 0.5]"),
     "endless training": (["train", "sorting", "--epochs", "1e300"], "epochs must be at most 1,000,000, got 1e+300"),

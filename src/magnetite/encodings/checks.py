@@ -52,7 +52,7 @@ class Domain:
         if self.choices:
             return " or ".join([", ".join(self.choices[:-1]), self.choices[-1]])
         noun = "integer" if kind is int else "number"
-        sign = {(0, True): "positive ", (0, False): "non-negative "}.get((self.low, self.above), "")
+        sign = ("positive " if self.above else "non-negative ") if self.low == 0 else ""
         sign = "positive " if kind is int and self.low == 1 else sign
         if sign and self.high > 1:
             return f"a {sign}{noun}"
@@ -141,7 +141,7 @@ def fitted(name: str, value: Any, hint: Any, domain: Domain | None = None) -> An
         return tuple(fitted(name, item, inner[0], domain) for item in value)
     if hint not in (int, float, bool, str):
         return value
-    number = plain_number(value) if hint in (int, float) else value
+    number: Any = plain_number(value) if hint in (int, float) else value
     fits = {
         int: isinstance(number, int),
         float: isinstance(number, int | float) and abs(number) < 2**1023,  # also not NaN
@@ -149,7 +149,7 @@ def fitted(name: str, value: Any, hint: Any, domain: Domain | None = None) -> An
         str: isinstance(value, str),
     }
     if fits[hint]:
-        found = hint(number)
+        found: Any = hint(number)
         if domain is None or found in domain:
             return value if type(value) is hint else found
         if not domain.choices and found > domain.low and domain.high > 1:

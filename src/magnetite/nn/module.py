@@ -41,8 +41,7 @@ class Module(torch.nn.Module):
                 bound = signature.bind(self, *args, **kwargs)
                 for name in domains().keys() & bound.arguments.keys():
                     bound.arguments[name] = fitted(name, bound.arguments[name], domains()[name])
-                _, *args = bound.args
-                kwargs = bound.kwargs
+                args, kwargs = bound.args[1:], bound.kwargs
             make(self, *args, **kwargs)
             if type(self) is cls:  # not the constructor of a base class that a subclass calls
                 self.arguments = _arguments(signature, self, *args, **kwargs)
