@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Int, Shaped, UInt8
 from torch import Tensor
 
-from magnetite.io import files, interop
+from magnetite.io import files, interop, readers
 from magnetite.io.interop import EdgeList
 from magnetite.packed import INTEGERS, Axis, Dtypes, Packed, first_outside, starts
 
@@ -316,12 +316,13 @@ def read(path: str | Path) -> Digraphs:
     """
     path = Path(path)
     with files.explain_errors(path, FORMATS):
-        if path.suffix == ".safetensors":
-            return Digraphs.load(path)
-        return Digraphs._from_lists([files.read_edges(path)])
+        own = path.suffix == ".safetensors"
+        graphs = Digraphs.load(path) if own else Digraphs._from_lists([readers.read_edges(path)])
+        readers.check_cost(path, graphs.num_nodes)
+        return graphs
 
 
-FORMATS = {extension: content for extension, (_, content) in files.READERS.items()} | {
+FORMATS = {extension: content for extension, (_, content) in readers.READERS.items()} | {
     ".safetensors": "a file written by Digraphs.save"
 }
 """The expected content of each file that `read` accepts, by extension."""

@@ -229,7 +229,9 @@ class Packed:
         count = len(self) if pointer is None else int(pointer[-1])
         if tensor.ndim <= dim or tensor.shape[dim] != count:
             if label == field and pointer is not None:
-                raise ValueError(f"{axis}_ptr ends at {count}, but {label} have {_described(tensor)}: they do not match")
+                raise ValueError(
+                    f"{axis}_ptr ends at {count}, but {label} have {_described(tensor)}: they do not match"
+                )
             raise ValueError(f"{label} must have {count} rows, one per {axis}, got {_described(tensor)}")
 
     @classmethod

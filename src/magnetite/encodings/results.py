@@ -61,7 +61,7 @@ class Eigenpairs(Packed):
                     f"{name} must have the potentials and eigenpairs of the vectors, {list(self.vectors.shape[1:])}, "
                     f"in its last dimensions, got shape {list(getattr(self, name).shape)}"
                 )
-        if self.group.numel() and not (-1 <= int(self.group.min()) and int(self.group.max()) < self.group.shape[-1]):
+        if self.group.numel() and not (int(self.group.min()) >= -1 and int(self.group.max()) < self.group.shape[-1]):
             raise ValueError(f"group must be in −1…{self.group.shape[-1] - 1}, got {int(self.group.max())}")
 
     def __repr__(self) -> str:

@@ -283,7 +283,7 @@ class SortingNetworks(Packed):
                 "node_features/wires": self.wires,
                 "graph_features/length": self.lengths,
                 "graph_features/label": self.is_correct().long(),
-            }
+            },
         )
 
     def _edges(self) -> tuple[Int[Tensor, "2 edges"], Int[Tensor, " starts"]]:

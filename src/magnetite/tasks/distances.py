@@ -309,7 +309,7 @@ def _edges_on_cpu(given: RandomSizes, acyclic: bool) -> Digraphs:
             "node_ptr": starts(torch.from_numpy(np.concatenate(nodes))),
             "edge_ptr": starts(torch.from_numpy(np.concatenate(edge_counts))),
             "edges": torch.from_numpy(np.concatenate(edges, axis=1)),
-        }
+        },
     )
 
 
@@ -327,7 +327,7 @@ def _edges_dense(given: RandomSizes, acyclic: bool, span: slice) -> Digraphs:
             "node_ptr": starts(kept.sum(1)),
             "edge_ptr": starts(adjacency.sum((1, 2))),
             "edges": torch.stack([number[graph, source], number[graph, target]]),
-        }
+        },
     )
 
 
