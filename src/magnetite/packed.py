@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from magnetite.io.storage import CHECKSUM, DamagedFile, checksum, read_tensors, write_tensors
+from magnetite.io.storage import DamagedFile, read_tensors, write_tensors
 from magnetite.version import __version__
 
 Axis = Literal["graph", "node", "edge", "pair", "query", "name"]
@@ -140,55 +140,58 @@ class Packed:
             path: The file.
             verify: Whether to check the checksum, which reads the whole file once.
         """
-        named, metadata = read_tensors(path, verify=False)
-        if not isinstance(metadata, dict):
-            raise DamagedFile(f"{path} was not written by magnetite: its metadata are not an object")
-        with ThreadPoolExecutor(1) as pool:  # the checksum takes longer than the validation and needs no Python
-            found = pool.submit(checksum, named) if verify else None
-            problem = cls._problem(named, metadata)
-            if found is not None and metadata.get(CHECKSUM) != found.result():
-                problem = "does not match its checksum because it was changed or damaged: write it again"
-        if problem is not None:
+        # The checksum takes longer than the validation and hardly needs Python, so both are done at the same time.
+        with ThreadPoolExecutor(1) as pool:
+            verified = pool.submit(read_tensors, path) if verify else None
+            named, metadata = read_tensors(path, verify=False)
+            result, problem = cls._of_file(named, metadata)
+            if verified is not None:
+                verified.result()
+        if result is None:
             raise DamagedFile(f"{path} {problem}")
-        return cls.from_tensors(named, validate=False)
+        return result
 
     @classmethod
-    def _problem(cls, named: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str | None:
-        """Why the content of a file is not an object of this class, or None if it is one."""
+    def _of_file(cls, named: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tuple[Self | None, str]:
+        """The content of a file, or None and what is wrong with it."""
         if metadata.get("kind") != cls.__name__:
             kind = " ".join(str(metadata.get("kind", "tensors that magnetite did not write")).split())[:60]
-            return f"contains {kind}, expected {cls.__name__}: load it with the matching class"
+            return None, f"contains {kind}, expected {cls.__name__}: load it with the matching class"
         try:
-            cls.from_tensors(named)
-        except ValueError as error:
-            return f"does not contain valid {cls.__name__}: {error}"
-        return None
+            return cls.from_tensors(named), ""
+        except DamagedFile as error:
+            return None, f"is damaged or was not written by magnetite: {error}"
 
     @classmethod
     def from_tensors(cls, named: Mapping[str, Tensor], validate: bool = True) -> Self:
-        """The inverse of `tensors()`.
+        """The inverse of `tensors()`; a `DamagedFile` error if they are not valid.
 
         Args:
             named: Tensors by name.
-            validate: Whether to check the tensors; omit it only for tensors that were computed to be valid.
+            validate: Whether to check the tensors; pass False only for tensors that were computed to be valid.
         """
         values: dict[str, Any] = {field.name: {} for field in fields(cls) if field.default_factory is dict}
-        known = {*cls.pointers, *cls.axes}
+        unknown = []
         for name, tensor in named.items():
             field, _, key = name.partition("/")
             if key and isinstance(values.get(field), dict):
                 values[field][key] = tensor
-            elif name in known and not isinstance(values.get(name), dict):
+            elif name in (*cls.pointers, *cls.axes) and not isinstance(values.get(name), dict):
                 values[name] = tensor
-            elif validate and name not in NAMES:
-                raise ValueError(f"unknown tensor {name[:60]!r}; {cls.__name__} have {', '.join(sorted(known))}")
-        if not validate:
-            return cls._trusted(**values)
-        missing = [field.name for field in fields(cls) if field.name not in values and _is_required(field)]
-        if missing:
-            raise ValueError(f"there is no tensor {missing[0]!r}, only {', '.join(map(repr, named)) or 'none'}"[:300])
+            elif name not in NAMES:
+                unknown.append(name)
         result = cls._trusted(**values)
-        result.check()
+        if not validate:
+            return result
+        missing = [field.name for field in fields(cls) if field.name not in values and _is_required(field)]
+        try:
+            if unknown or missing:
+                listed = ", ".join((*cls.pointers, *cls.axes))
+                found = f"unknown tensor {unknown[0][:60]!r}" if unknown else f"no tensor {missing[0]!r}"
+                raise ValueError(f"{found} among {listed}")
+            result.check()
+        except ValueError as error:
+            raise DamagedFile(f"these are not valid {cls.__name__}: {error}") from error
         return result
 
     def check(self) -> None:

@@ -188,8 +188,8 @@ def _check_is_header(rows: list[Row], words: set[str]) -> None:
     short = all(len(word) == 1 for word in words) and not all(map(_is_integer, nodes))
     if short or words & nodes:
         raise ValueError(
-            f"line {rows[0][0]} ({_shown(rows[0][1])}) may be a header or an edge: {NAMING}, in a line above it if it is "
-            "an edge"
+            f"line {rows[0][0]} ({_shown(rows[0][1])}) may be a header or an edge: {NAMING}, in a line above it if it "
+            "is an edge"
         )
 
 
