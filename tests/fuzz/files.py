@@ -41,13 +41,14 @@ def case(random: np.random.Generator, folder: Path) -> None:
     graphs = None
     with refusing():
         graphs = mt.Digraphs.load(path, verify=False) if path.suffix == ".safetensors" else mt.read(path)
-    if graphs is not None:
-        valid(graphs)
-        if 0 < graphs.num_nodes <= SMALL:
-            with refusing():
-                mt.MagneticLaplacian(k=2)(graphs)
-            with refusing():
-                mt.RandomWalk(steps=2)(graphs)
+    if graphs is None:
+        return
+    if 0 < graphs.num_nodes <= SMALL:
+        with refusing():
+            mt.MagneticLaplacian(k=2)(graphs)
+        with refusing():
+            mt.RandomWalk(steps=2)(graphs)
+    valid(graphs)
 
 
 def valid(graphs: mt.Digraphs) -> None:

@@ -14,7 +14,7 @@ CASES = 2_000
 
 Edges = list[tuple[str, str, float]]
 
-NAMES = ["main", "a b", "a,b", 'say "hi"', "Grüße", "日本", "C#", "x;y", "-", "1.5", "nan", "a\tb", "\u2028", "007"]
+NAMES = ["main", "a b", "a,b", 'say "hi"', "Grüße", "日本", "C#", "x;y", "-", "1.5", "nan", "a\tb", "a\u2028b", "007"]
 """Names that need quotes or escapes in some format."""
 ENDS = ["\n", "\r\n", "\r"]
 HEADERS = [("source", "target", "weight"), ("Source", "TARGET", "Weight"), ("from", "to", "edge_weight")]
@@ -55,7 +55,7 @@ def listed(graphs: mt.Digraphs) -> Edges:
 
 def _csv(random: np.random.Generator, edges: Edges, weighted: bool, names: list[str]) -> bytes:
     def quoted(cell: str) -> str:
-        needed = any(mark in cell for mark in '",\n\r') or cell != cell.strip()
+        needed = any(mark in cell for mark in '",;\t\n\r') or cell != cell.strip()
         space = " " * int(random.integers(2))
         return space + ('"' + cell.replace('"', '""') + '"' if needed or random.random() < 0.2 else cell + space)
 

@@ -100,15 +100,19 @@ def _read_edge_list(path: Path) -> EdgeList:
 def _read_csv(path: Path) -> EdgeList:
     text = _text(path)
     rows = _csv_rows(text, ",")
-    for number, row in rows:
-        if row[0].startswith("# "):
-            raise ValueError(f"line {number} starts with '# ', but CSV has no comments: remove it")
     for other, name in ((";", "semicolons"), ("\t", "tabs")):
-        if rows and any(other in cell for cell in rows[0][1]):
-            widths = {len(row) for _, row in _csv_rows(text, other)}
-            if len(widths) == 1 and widths != {1}:
-                raise ValueError(f"it seems to be separated by {name}: separate the columns by commas")
+        if rows and any(other in cell for cell in rows[0][1]) and _is_separated(text, other):
+            raise ValueError(f"it seems to be separated by {name}: separate the columns by commas")
     return _from_rows(rows)
+
+
+def _is_separated(text: str, delimiter: str) -> bool:
+    """Whether a delimiter splits every line into the same number of columns, more than one."""
+    try:
+        widths = {len(row) for _, row in _csv_rows(text, delimiter)}
+    except ValueError:
+        return False
+    return len(widths) == 1 and widths != {1}
 
 
 def _csv_rows(text: str, delimiter: str) -> list[Row]:
@@ -128,6 +132,8 @@ def _from_rows(rows: list[Row]) -> EdgeList:
     if not rows:
         raise ValueError(f"it contains no edges below the header in line {header}")
     for number, row in rows:
+        if row[0].startswith("# "):
+            raise ValueError(f"line {number} starts with '# ', but CSV has no comments: remove it")
         if len(row) != width:
             raise ValueError(f"line {number} has {len(row)} columns, but line {header} has {width}")
         for column in columns:
