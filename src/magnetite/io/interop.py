@@ -53,7 +53,8 @@ def from_edges(edge_index: Any, num_nodes: int | Sequence[int] | None, edge_weig
     """Edge lists from one `[2, m]` array or a list of them; `num_nodes` defaults to the largest node id + 1."""
     many = isinstance(edge_index, list | tuple) and (not edge_index or np.ndim(_numpy(edge_index[0])) == 2)
     arrays = list(edge_index) if many else [edge_index]
-    sizes = list(num_nodes) if isinstance(num_nodes, Iterable) else [num_nodes] * len(arrays)
+    single = num_nodes is None or np.ndim(num_nodes) == 0
+    sizes = [num_nodes] * len(arrays) if single else list(num_nodes)  # type: ignore[arg-type]
     weights = [None] * len(arrays) if edge_weight is None else list(edge_weight) if many else [edge_weight]
     for values, name in ((sizes, "num_nodes"), (weights, "edge_weight")):
         if len(values) != len(arrays):
@@ -160,14 +161,15 @@ def from_pyg(data: Any) -> EdgeList:
 
 def _check_pyg(data: Any) -> None:
     """Raise a `TypeError` for the data of PyG that are not one kind of nodes and edges."""
-    if hasattr(data, "node_types") or hasattr(data, "to_homogeneous"):
+    kinds = {kind.__name__ for kind in type(data).__mro__}
+    if "HeteroData" in kinds:
         raise TypeError(
-            f"{type(data).__name__} has several types of nodes or edges, which magnetite does not support: "
+            "HeteroData has several types of nodes or edges, which magnetite does not support: "
             "convert it with data.to_homogeneous()"
         )
-    if hasattr(data, "src") and hasattr(data, "dst") and not hasattr(data, "edge_index"):
+    if "TemporalData" in kinds:
         raise TypeError(
-            f"{type(data).__name__} is a list of events, not a graph: build a Data with "
+            "TemporalData is a list of events, not a graph: build a Data with "
             "edge_index=torch.stack([data.src, data.dst])"
         )
 
