@@ -13,7 +13,7 @@ from torch import Tensor
 
 from magnetite.io import files, interop, readers
 from magnetite.io.interop import EdgeList
-from magnetite.packed import INTEGERS, Axis, Dtypes, Packed, first_outside, starts
+from magnetite.packed import INTEGERS, Axis, Dtypes, Packed, first_outside, plain, starts
 
 if TYPE_CHECKING:  # SciPy and networkx take longer to import than all of magnetite
     import networkx as nx
@@ -86,9 +86,9 @@ class Digraphs(Packed):
     def check(self) -> None:
         """Raise a `ValueError` unless these are valid graphs."""
         super().check()
-        empty = (self.sizes == 0).nonzero()
-        if empty.numel():
-            raise ValueError(f"graph {int(empty[0])} is empty: a graph must have at least one node; leave it out")
+        if (plain(self.node_ptr)[1:] == plain(self.node_ptr)[:-1]).any():
+            empty = int((self.sizes == 0).nonzero()[0])
+            raise ValueError(f"graph {empty} is empty: a graph must have at least one node; leave it out")
         _check_edges(self)
         _check_weights(self)
         _check_names(self)
@@ -371,8 +371,7 @@ def _check_weights(graphs: Digraphs) -> None:
         raise ValueError(f"weights must have shape [{graphs.num_edges}], one per edge, got {list(weights.shape)}")
     if weights.numel() == 0:
         return
-    low, high = torch.aminmax(weights)
-    if not (float(low) > 0 and float(high) < float("inf")):  # NaN is neither
+    if not (float(plain(weights).min()) > 0 and float(plain(weights).max()) < float("inf")):  # NaN is neither
         edge = int((~(weights > 0) | ~weights.isfinite()).nonzero()[0])
         raise ValueError(
             f"edge {edge} of graph {_graph_of(graphs, edge)} has weight {float(weights[edge])}: weights must be "

@@ -200,10 +200,10 @@ class Packed:
             pointer = getattr(self, name)
             if pointer is not None:
                 self._check_pointer(name, pointer)
-        wrong = (self.sizes > LARGEST).nonzero()
-        if wrong.numel():
-            graph = int(wrong[0])
-            raise ValueError(f"graph {graph} has {int(self.sizes[graph])} nodes: a graph has at most {LARGEST} nodes")
+        sizes = plain(self.node_ptr)[1:] - plain(self.node_ptr)[:-1]
+        if (sizes > LARGEST).any():
+            graph = int((self.sizes > LARGEST).nonzero()[0])
+            raise ValueError(f"graph {graph} has {int(sizes[graph])} nodes: a graph has at most {LARGEST} nodes")
         for name, (axis, dim) in self.axes.items():
             value: Value = getattr(self, name)
             entries = value if isinstance(value, Mapping) else {"": value}
@@ -215,7 +215,7 @@ class Packed:
         if not isinstance(pointer, Tensor) or pointer.dtype != torch.int64 or pointer.ndim != 1:
             raise ValueError(f"{name} must be a vector of 64-bit integers, got {_described(pointer)}")
         wrong = pointer.shape != self.node_ptr.shape or pointer.numel() == 0 or int(pointer[0]) != 0
-        if wrong or bool((pointer[1:] < pointer[:-1]).any()):
+        if wrong or bool((plain(pointer)[1:] < plain(pointer)[:-1]).any()):
             raise ValueError(f"{name} must have {len(self) + 1} entries that start at 0 and never decrease")
 
     def _check_tensor(self, field: str, label: str, tensor: Tensor, axis: Axis, dim: int) -> None:
@@ -338,12 +338,16 @@ def first_outside(
     >>> first_outside(torch.tensor([[0, 1, 2], [1, 0, 0]]), torch.tensor([0, 2, 3]), torch.tensor([2, 2]))
     2
     """
-    counts = pointer.diff()
-    if numbers.numel() == 0 or (numbers.device.type == "cpu" and _all_inside(numbers, pointer, counts, sizes)):
+    if numbers.numel() == 0 or (numbers.device.type == "cpu" and _all_inside(numbers, pointer, sizes)):
         return None
-    limits = torch.repeat_interleave(sizes, counts)
+    limits = torch.repeat_interleave(sizes, pointer.diff())
     wrong = ((numbers < 0) | (numbers >= limits)).any(0).nonzero()
     return int(wrong[0]) if wrong.numel() else None
+
+
+def plain(tensor: Tensor) -> Any:
+    """The values of a tensor on the CPU as an array: one pass by NumPy is faster there than waking up threads."""
+    return tensor.numpy() if tensor.device.type == "cpu" else tensor
 
 
 def check_pairs(packed: Packed, pair_ptr: Int[Tensor, " starts"]) -> None:
@@ -355,12 +359,16 @@ def check_pairs(packed: Packed, pair_ptr: Int[Tensor, " starts"]) -> None:
         raise ValueError(f"pair_ptr gives graph {graph} of {size} nodes {found} node pairs, expected {size**2}")
 
 
-def _all_inside(numbers: Tensor, pointer: Tensor, counts: Tensor, sizes: Tensor) -> bool:
+def _all_inside(numbers: Tensor, pointer: Tensor, sizes: Tensor) -> bool:
     """One pass without temporary arrays: as unsigned integers, negative numbers are larger than any size."""
-    held = (counts > 0).numpy()
-    begins, limits = pointer.numpy()[:-1][held], sizes.numpy()[held].astype(np.uint64)
+    begins, ends = pointer.numpy()[:-1], pointer.numpy()[1:]
+    limits = sizes.numpy()
+    held = begins < ends
+    if not held.all():
+        begins, limits = begins[held], limits[held]
     rows = numbers.numpy()
     rows = rows.view(f"u{rows.itemsize}")
+    limits = limits.astype(np.uint64)
     return all(bool((np.maximum.reduceat(row, begins) < limits).all()) for row in rows)
 
 
