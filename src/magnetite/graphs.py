@@ -13,7 +13,7 @@ from torch import Tensor
 
 from magnetite.io import files, interop, readers
 from magnetite.io.interop import EdgeList
-from magnetite.packed import INTEGERS, Axis, Dtypes, Packed, first_outside, plain, starts
+from magnetite.packed import INTEGERS, Axis, Dtypes, Packed, first_outside, plain, sizes_of, starts
 
 if TYPE_CHECKING:  # SciPy and networkx take longer to import than all of magnetite
     import networkx as nx
@@ -353,7 +353,7 @@ def _check_edges(graphs: Digraphs) -> None:
     edges = graphs.edges
     if edges.shape[0] != 2 or edges.ndim != 2:
         raise ValueError(f"edges must have shape [2, {int(graphs.edge_ptr[-1])}], got {list(edges.shape)}")
-    edge = first_outside(edges, graphs.edge_ptr, graphs.sizes)
+    edge = first_outside(edges, graphs.edge_ptr, sizes_of(graphs.node_ptr))
     if edge is not None:
         graph = _graph_of(graphs, edge)
         source, target = edges[:, edge].tolist()
