@@ -140,7 +140,7 @@ def test_a_full_disk_is_told_in_one_line_and_nothing_is_half_written(
     outputs = {"png": ["pe.csv", "--plot", "pe.png"], "svg": ["pe.csv", "--plot", "pe.svg"],
                "cache": ["pe.npz", "--cache", "c"]}.get(extension, [f"pe.{extension}"])  # fmt: skip
     encoding = "laplacian" if extension in ("png", "svg") else "sinusoidal"
-    mt.Laplacian(k=2)(mt.read(tmp_path / "g.npz")[:1] if count == 3 else mt.Digraphs.from_edges([[0], [1]]))  # compile
+    mt.Laplacian(k=2)(mt.Digraphs.from_edges(edges[:, :3]))  # compile before the disk is full
     monkeypatch.chdir(tmp_path)
     full_disk()
     code, _, stderr = call(monkeypatch, capsys, "encode", "g.npz", "--encoding", encoding, "--k", 2, "--out", *outputs)
