@@ -178,3 +178,9 @@ def test_weights_of_any_real_type_become_floats_and_gradients_are_announced():
     for wrong in (weights.detach().to(torch.complex64), weights.detach() > 0, [1.0, 2.0, 3.0, 4.0]):
         with pytest.raises(ValueError, match="weights must be a tensor of real numbers"):
             GRAPHS.replace(weights=wrong)
+
+
+def test_weighted_graphs_without_edges_are_stored(tmp_path):
+    empty = mt.Digraphs.from_edges(torch.zeros(2, 0, dtype=torch.long), 2, torch.zeros(0))
+    empty.save(tmp_path / "a.safetensors")
+    assert mt.read(tmp_path / "a.safetensors").weights.shape == (0,)
