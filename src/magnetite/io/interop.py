@@ -54,7 +54,7 @@ def from_edges(edge_index: Any, num_nodes: int | Sequence[int] | None, edge_weig
     many = isinstance(edge_index, list | tuple) and (not edge_index or np.ndim(_numpy(edge_index[0])) == 2)
     arrays = list(edge_index) if many else [edge_index]
     single = num_nodes is None or np.ndim(num_nodes) == 0
-    sizes = [num_nodes] * len(arrays) if single else list(num_nodes)  # type: ignore[arg-type]
+    sizes: list[Any] = [num_nodes] * len(arrays) if single else list(num_nodes)  # type: ignore[arg-type]
     weights = [None] * len(arrays) if edge_weight is None else list(edge_weight) if many else [edge_weight]
     for values, name in ((sizes, "num_nodes"), (weights, "edge_weight")):
         if len(values) != len(arrays):
