@@ -15,7 +15,15 @@ from magnetite.cli._device import device_named
 from magnetite.encodings import ENCODINGS, Depth, Eigenpairs, MagneticLaplacian, NodeEncoding, RandomWalk
 from magnetite.encodings.cache import Encoding, cached, shards
 from magnetite.graphs import FORMATS, Digraphs, node_numbers, read
-from magnetite.io.files import TABLE_WRITERS, TENSOR_WRITERS, Column, check_output, write_arrays, write_table
+from magnetite.io.files import (
+    TABLE_WRITERS,
+    TENSOR_WRITERS,
+    Column,
+    check_output,
+    check_outputs,
+    write_arrays,
+    write_table,
+)
 from magnetite.linalg.phase import CONVENTIONS
 from magnetite.linalg.potential import Potential, Relative
 from magnetite.packed import Packed
@@ -99,6 +107,8 @@ def encode(
     """Encode the nodes of directed graphs in files."""
     options = {"k": k, "q": q, "relative_q": relative_q, "normalised": normalised, "convention": convention}
     method = make_encoding(encoding, options | {"steps": steps, "restart": restart})
+    check_outputs([out, *([plot] if plot else [])], inputs)
+    _check_cache(cache, inputs)
     check_output(out)
     if plot is not None:
         _check_plot(encoding, plot)
@@ -197,6 +207,16 @@ def _with_progress(method: Encoding[Packed], graphs: Digraphs, cache: Path | Non
             results.append(method(shard))
             progress.advance(task, len(shard))
     return type(results[0]).concat(results)
+
+
+def _check_cache(cache: Path | None, inputs: list[Path]) -> None:
+    if cache is None:
+        return
+    if cache.exists() and not cache.is_dir():
+        raise ValueError(f"--cache must be a folder, but {cache} is a file: choose another")
+    inside = [path for path in inputs if path.suffix == ".safetensors" and path.resolve().parent == cache.resolve()]
+    if inside:
+        raise ValueError(f"{inside[0]} is in the folder of --cache, whose files may be replaced: choose another folder")
 
 
 def _check_plot(encoding: str, path: Path) -> None:

@@ -305,11 +305,12 @@ def _edges_on_cpu(given: RandomSizes, acyclic: bool) -> Digraphs:
 
     nodes, edge_counts, edges = zip(*spread(work, sizes.size, SPAN), strict=True)
     return Digraphs.from_tensors(
-        {
+        validate=False,
+        named={
             "node_ptr": starts(torch.from_numpy(np.concatenate(nodes))),
             "edge_ptr": starts(torch.from_numpy(np.concatenate(edge_counts))),
             "edges": torch.from_numpy(np.concatenate(edges, axis=1)),
-        }
+        },
     )
 
 
@@ -322,11 +323,12 @@ def _edges_dense(given: RandomSizes, acyclic: bool, span: slice) -> Digraphs:
     number = kept.cumsum(1, dtype=torch.int32) - 1
     graph, source, target = adjacency.nonzero(as_tuple=True)
     return Digraphs.from_tensors(
-        {
+        validate=False,
+        named={
             "node_ptr": starts(kept.sum(1)),
             "edge_ptr": starts(adjacency.sum((1, 2))),
             "edges": torch.stack([number[graph, source], number[graph, target]]),
-        }
+        },
     )
 
 
