@@ -25,11 +25,14 @@ DESCRIPTION, PARAMETERS = "model.json", "model.safetensors"
 ADVICE = "save the model again, or copy the file back from a backup"
 
 
-def save(model: Module, folder: str | Path) -> None:
+def save(model: Module, folder: str | Path) -> str:
     """Write both files so that a process that is killed leaves the model that was there before, or the new one.
 
     The description holds the checksum of its parameters. New parameters are written beside the old ones, and take
     their place when the description that refers to them has been written.
+
+    Returns:
+        Checksum of the parameters.
     """
     folder, description = Path(folder), describe(model)
     beside = folder / f"{PARAMETERS}{NEWER}"
@@ -38,6 +41,7 @@ def save(model: Module, folder: str | Path) -> None:
     write_json(folder / DESCRIPTION, content)
     beside.replace(folder / PARAMETERS)
     remove_leftovers(folder)
+    return tensors
 
 
 def load(folder: str | Path, device: torch.device | str = "cpu") -> Any:
