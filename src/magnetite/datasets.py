@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
-from magnetite.encodings.cache import code_of
+from magnetite.encodings.cache import UNCLEAR, code_of
 from magnetite.graphs import Digraphs
 from magnetite.io.storage import DamagedFile, read_tensors, write_tensors
 from magnetite.tasks import Distances, Examples, Sorting, Task
@@ -71,11 +71,13 @@ class TaskDataset(InMemoryDataset):
         }
         name = hashlib.sha256(repr(pre_transform).encode()).hexdigest()[:16]
         path = Path(self.processed_dir) / f"transformed-{self.split}-{name}.safetensors"
-        tensors = _stored(path, key)
+        named = UNCLEAR.search(repr(pre_transform)) is None  # otherwise every process has another name for it
+        tensors = _stored(path, key) if named else None
         if tensors is None:
             joined = self.collate([pre_transform(self.get(number)) for number in range(len(self))])
             tensors = _named(*joined)
-            write_tensors(path, tensors, key)
+            if named:
+                write_tensors(path, tensors, key)
         self._data = Data.from_dict({key[5:]: tensor for key, tensor in tensors.items() if key.startswith("data/")})
         self.slices = {key[7:]: tensor for key, tensor in tensors.items() if key.startswith("slices/")}
         self._data_list = None  # PyG's copies of the untransformed graphs

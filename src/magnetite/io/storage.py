@@ -189,9 +189,11 @@ def locked(path: Path, what: str, wait: bool = False) -> Iterator[None]:
             os.write(handle, str(os.getpid()).encode())
         yield
     finally:
-        with suppress(OSError):
-            path.unlink()  # while it is locked: whoever waits for it sees that it is gone
-        os.close(handle)
+        try:
+            with suppress(OSError):
+                path.unlink()  # while it is locked: whoever waits for it sees that it is gone
+        finally:
+            os.close(handle)
 
 
 @contextmanager
@@ -336,8 +338,8 @@ def _unfinished_beside(path: str | Path) -> Iterator[tuple[Path, Path]]:
     try:
         yield part, target
     finally:
-        _discard(part)
         _unfinished.discard(part)
+        _discard(part)
 
 
 def _replaceable(path: Path) -> os.stat_result | None:

@@ -51,6 +51,8 @@ def load(folder: str | Path, device: torch.device | str = "cpu") -> Any:
     tensors = _parameters(folder, description["parameters"])
     try:
         model = rebuild(description["model"])
+        if not isinstance(model, Module):
+            raise TypeError(f"it describes {model!r:.60}")
     except (TypeError, KeyError, AttributeError) as error:
         raise DamagedFile(
             f"{folder / DESCRIPTION} is not a valid description of a model ({error!r}): {ADVICE}"
