@@ -150,6 +150,9 @@ def remove_leftovers(folder: str | Path) -> None:
         found = re.fullmatch(rf"{re.escape(PREFIX)}([0-9a-f]{{8}})-(\d{{1,9}})-[0-9a-f]{{8}}.*", path.name)
         if found and path not in _unfinished and _abandoned(path, found[1], int(found[2])):
             _discard(path)
+        elif path.suffix == ".lock":
+            with suppress(OSError), locked(path, path.name):
+                pass  # nobody holds it, so it is removed
 
 
 def foreign_files(folder: Path) -> list[Path]:
