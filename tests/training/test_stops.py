@@ -146,7 +146,11 @@ def test_a_full_disk_keeps_the_last_good_state(trainer, tmp_path, monkeypatch):
         ("state.json", lambda path: write_json(path, {"version": "0"}), "was written by magnetite 0"),
         ("state.json", lambda path: path.write_text('{"version": "0"}'), "it has no checksum"),
         ("state.json", lambda path: path.unlink(), r"cannot be resumed \(.*state.json does not exist\): train again"),
-        ("state.json", lambda path: path.write_text(path.read_text().replace('"step": 1', '"step": 2')), "edited or dam"),
+        (
+            "state.json",
+            lambda path: path.write_text(path.read_text().replace('"step": 1', '"step": 2')),
+            "edited or dam",
+        ),
         ("state.json", lambda path: write_json(path, edited(path, step="1")), "numbers"),
         ("state.json", lambda path: path.write_bytes(b"\xff"), r"state.json is .*progress of a run \(.*utf-8"),
         ("state.json", lambda path: path.write_text("[]"), "progress of a run"),

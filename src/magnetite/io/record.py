@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from magnetite.io.storage import DamagedFile, read_json, write_json
+from magnetite.io.storage import DamagedFile, read_json, remove_leftovers, write_json
 from magnetite.kernels._compat import available_cores
 from magnetite.version import __version__
 
@@ -52,6 +52,7 @@ class Record:
         """Write `<name>.json` to the folder, atomically."""
         path = folder / f"{self.name}.json"
         write_json(path, self.content(result))
+        remove_leftovers(folder)
         return path
 
 

@@ -215,13 +215,14 @@ def writing(path: str | Path) -> Iterator[None]:
 
 
 def check_writable(path: str | Path) -> None:
-    """Raise an error if no file can be written to `path`, before any work is done for it."""
+    """Raise an error if no file can be written to `path`, before any work is done for it; remove left-overs there."""
     if Path(path).is_dir():
         raise ValueError(f"{path} is a folder: give the path of a file")
     try:
         with _unfinished_beside(path) as (part, target):
             _replaceable(target)
             part.touch()
+        remove_leftovers(target.parent)
     except OSError as error:
         reason = error.strerror or str(error)
         raise ValueError(f"{path} cannot be written ({reason}): choose a folder with write permission") from error
@@ -232,7 +233,9 @@ def write_json(path: str | Path, content: Mapping[str, Any]) -> None:
     try:
         plain = _parsed(json.dumps(content, allow_nan=False))  # as it will be read: keys are strings
     except ValueError as error:
-        raise ValueError(f"{path} cannot be written as JSON ({error}): NaN and infinity are not numbers there") from None
+        raise ValueError(
+            f"{path} cannot be written as JSON ({error}): NaN and infinity are not numbers there"
+        ) from None
     if not isinstance(plain, dict) or CHECKSUM in plain:
         raise TypeError(f"{path} must have an object without the key {CHECKSUM!r} as its content, got {content!r:.60}")
     text = json.dumps({**plain, CHECKSUM: _json_checksum(plain)}, indent=2, ensure_ascii=False)

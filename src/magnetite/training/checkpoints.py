@@ -100,9 +100,7 @@ class Checkpoints:
             state = {
                 "version": __version__,
                 "parameters": checkpoint.save(model, folder),
-                "optimizer": write_tensors(
-                    folder / OPTIMIZER, _optimizer_tensors(optimizer), {"version": __version__}
-                ),
+                "optimizer": write_tensors(folder / OPTIMIZER, _optimizer_tensors(optimizer), {"version": __version__}),
                 "progress": progress.to_dict(),
             }
             write_json(folder / STATE, state)
