@@ -10,6 +10,7 @@ import torch
 import magnetite as mt
 from magnetite import nn
 from magnetite.io.record import Record, read_record
+from magnetite.nn.module import describe
 from magnetite.tasks import Distances
 from magnetite.tasks.base import SPLITS
 from magnetite.tasks.shards import read, write
@@ -117,8 +118,8 @@ def same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and one == other
 
 
-def _described(model: nn.DigraphTransformer) -> Any:
-    return nn.module.describe(model), model.state_dict()
+def _described(model: nn.GraphModel) -> Any:
+    return describe(model), model.state_dict()
 
 
 warnings.filterwarnings("ignore")

@@ -1,4 +1,4 @@
-"""Kills at any operation on the file system while a model, run, data set, cache or result is written: nothing is lost."""
+"""Kills at any file operation while a model, run, data set, cache or result is written: nothing is lost."""
 
 import shutil
 import tempfile
@@ -16,7 +16,7 @@ CASES = 1_000
 
 @cache
 def whole(kind: str) -> tuple[Path, list[Any], list[int]]:
-    """A folder with the first content, both contents, and the number of operations to replace the first by the second."""
+    """A folder with the first content, both contents, and the number of operations that lead to the second."""
     folder, copy = Path(tempfile.mkdtemp()), Path(tempfile.mkdtemp()) / "copy"
     STORES[kind].write(folder, 0)
     shutil.copytree(folder, copy)

@@ -179,7 +179,7 @@ def test_json_has_no_infinities(tmp_path, value):
 @pytest.mark.parametrize("content", ['{"a": NaN}', '{"a": -Infinity}', '{"a": 1, "a": 1}', '{"a": {"b": 1, "b": 2}}'])
 def test_json_is_strict(tmp_path, content):
     (tmp_path / "a.json").write_text(content)
-    with pytest.raises(DamagedFile, match="NaN|Infinity|twice"):
+    with pytest.raises(DamagedFile, match=r"NaN|Infinity|twice"):
         read(tmp_path / "a.json")
 
 

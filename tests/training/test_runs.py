@@ -26,7 +26,7 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path, name):
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text("years of work")
     first = name.partition("/")[0]
-    with pytest.raises(ValueError, match=f"contains other files, such as {first}: give a new or empty folder as --out"):
+    with pytest.raises(ValueError, match=f"contains other files, such as {first}: choose a new or empty folder"):
         runs.train(tiny(*SHORT), tmp_path, runs.Machine())
     assert contents(tmp_path) == {name: b"years of work"}
 
@@ -34,7 +34,7 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path, name):
 @pytest.mark.parametrize("resume", [False, True])
 def test_a_foreign_configuration_is_left_alone(tmp_path, resume):
     (tmp_path / "config.json").write_text('{"editor": "dark"}')
-    with pytest.raises(ValueError, match="already contains a run|has no checksum"):
+    with pytest.raises(ValueError, match=r"already contains a run|has no checksum"):
         runs.train(tiny(*SHORT), tmp_path, runs.Machine(), resume=resume)
     assert contents(tmp_path) == {"config.json": b'{"editor": "dark"}'}
 

@@ -11,7 +11,7 @@ import secrets
 import shutil
 import socket
 import stat
-import tempfile
+import tempfile  # noqa: F401 (for the examples)
 import time
 import warnings
 import zlib
@@ -416,7 +416,7 @@ def _acquired(path: Path, wait: bool) -> int | None:
             warnings.warn(f"{path.parent} has no locks ({error.strerror}): use it from one process", stacklevel=4)
             return handle
         with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(handle), os.stat(path)):
+            if os.path.samestat(os.fstat(handle), path.stat()):
                 return handle
         os.close(handle)  # its holder removed it: lock the file that is there now
 

@@ -134,9 +134,7 @@ def _check_free(task: Task, folder: Path) -> None:
         raise ValueError(f"{folder} is a file: give a folder for the data set")
     other = next((path.name for path in foreign_files(folder) if not _is_shard(task, path)), None)
     if other is not None:
-        raise ValueError(
-            f"{folder} has no {MANIFEST} but other files, such as {other}: choose a new or empty folder for the data set"
-        )
+        raise ValueError(f"{folder} has no {MANIFEST} but other files, such as {other}: choose a new or empty folder")
 
 
 def _is_shard(task: Task, path: Path) -> bool:

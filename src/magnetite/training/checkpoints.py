@@ -179,7 +179,7 @@ class Checkpoints:
                 settle_folder(self.folder / f"{kind}-{other:08d}")
                 remove_folder(self.folder / f"{kind}-{other:08d}")
 
-    def _write(self, kind: str, step: int, write: Callable[[Path], None]) -> None:
+    def _write(self, kind: str, step: int, write: Callable[[Path], object]) -> None:
         path = self.folder / f"{kind}-{step:08d}"
         try:
             with replacing_folder(path) as part:

@@ -251,9 +251,7 @@ def _check_folder(folder: Path, resume: bool) -> None:
         raise ValueError(f"{folder} is a file: give a folder for the run")
     others = foreign_files(folder)
     if others:
-        raise ValueError(
-            f"{folder} contains other files, such as {others[0].name}: give a new or empty folder as --out"
-        )
+        raise ValueError(f"{folder} contains other files, such as {others[0].name}: choose a new or empty folder")
 
 
 def _claim(config: Config, folder: Path, resume: bool) -> None:
