@@ -6,6 +6,7 @@ to each graph or matrix.
 
 import functools
 import re
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,9 +66,25 @@ class Kernel:
         """
         device = tensors[0].device
         with torch.cuda.device(device):
+            _attach(device)
             function = _compiled(self, tuple(constants.items()), device.index or 0, shared_bytes > 0)
             arguments = [*map(readable, tensors), *numbers]
             function(grid=(grid, 1, 1), block=(32 * self.warps, 1, 1), args=arguments, shared_mem=shared_bytes)
+
+
+_attached = threading.local()
+
+
+def _attach(device: torch.device) -> None:
+    """Make the device's context current in this thread, once.
+
+    torch does so with its first own kernel of a thread; in a backward thread, ours may come before that.
+    """
+    known: set[int] = _attached.__dict__.setdefault("devices", set())
+    index = device.index or 0
+    if index not in known:
+        torch.cuda.mem_get_info(device)
+        known.add(index)
 
 
 def shared_limit(device: torch.device) -> int:
