@@ -142,10 +142,8 @@ def test_an_entry_is_not_trusted_by_its_name(graphs, tmp_path, monkeypatch, othe
     if other == "code":
         monkeypatch.setattr(cache, "code_of", lambda kind: "another version")
     shutil.copy(wrong, tmp_path / f"{cache.key(two, second)}.safetensors")
-    monkeypatch.setattr(
-        type(two), "__call__", lambda self, graphs, call=type(two).__call__: calls.append(1) or call(self, graphs)
-    )
-    calls = []
+    calls, compute = [], type(two).__call__
+    monkeypatch.setattr(type(two), "__call__", lambda self, graphs: calls.append(1) or compute(self, graphs))
     assert same(mt.cached(two, second, tmp_path), expected) and calls == [1]
     assert same(mt.cached(two, second, tmp_path), expected) and calls == [1]
 

@@ -233,9 +233,7 @@ def write_json(path: str | Path, content: Mapping[str, Any]) -> None:
     try:
         plain = _parsed(json.dumps(content, allow_nan=False))  # as it will be read: keys are strings
     except ValueError as error:
-        raise ValueError(
-            f"{path} cannot be written as JSON ({error}): NaN and infinity are not numbers there"
-        ) from None
+        raise ValueError(f"{path} cannot be written as JSON ({error}): use finite numbers and distinct keys") from None
     if not isinstance(plain, dict) or CHECKSUM in plain:
         raise TypeError(f"{path} must have an object without the key {CHECKSUM!r} as its content, got {content!r:.60}")
     text = json.dumps({**plain, CHECKSUM: _json_checksum(plain)}, indent=2, ensure_ascii=False)
