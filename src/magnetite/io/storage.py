@@ -96,7 +96,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
                 part.chmod(kept)
         _flush(part)
         part.replace(target)
-        _flush(target.parent)
+        if not target.parent.name.startswith(PREFIX):  # an unfinished folder is flushed as a whole
+            _flush(target.parent)
 
 
 @contextmanager
