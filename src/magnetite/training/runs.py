@@ -2,9 +2,9 @@
 
 import json
 import logging
-import shutil
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,16 @@ from rich.console import Console
 from rich.table import Table
 
 from magnetite.io.record import Record
-from magnetite.io.storage import DamagedFile, check_writable, read_json, write_json
+from magnetite.io.storage import (
+    LOCK,
+    DamagedFile,
+    check_writable,
+    foreign_files,
+    locked,
+    read_json,
+    remove_leftovers,
+    write_json,
+)
 from magnetite.nn import GraphModel
 from magnetite.tasks.base import SPLITS
 from magnetite.training.checkpoints import FOLDER, Checkpoints
@@ -86,22 +95,26 @@ def train(config: Config, folder: Path, machine: Machine, resume: bool = False) 
 
     fabric = machine.fabric(config.run.precision)
     trainer = Trainer(config, folder, fabric)  # first, so that a model that cannot be built leaves no folder
-    if fabric.is_global_zero:
-        _claim(config, folder, resume)
-        console = Console(stderr=True, soft_wrap=True, highlight=False)
-        console.print("generating and encoding graphs")
-    fabric.barrier()
-    record = Record(folder.name, config.run.seed)
-    if resume:
-        trainer.restore()
-    record.started -= trainer.progress.elapsed
-    trainer.run()
-    splits = {"valid": trainer.valid, "test": trainer.evaluation_data("test")}
-    figures = {split: trainer.evaluate(data) for split, data in splits.items()}
-    result = record.content(_result(trainer, figures))
-    if fabric.is_global_zero:
-        write_json(folder / RESULT, result)
-        print_metrics(figures, f"{title(config)}: {folder / RESULT}")
+    main = fabric.is_global_zero
+    if main:
+        _check_folder(folder, resume)  # before anything is written, the lock included
+    with locked(folder / LOCK, str(folder)) if main else nullcontext():
+        if main:
+            _claim(config, folder, resume)
+            console = Console(stderr=True, soft_wrap=True, highlight=False)
+            console.print("generating and encoding graphs")
+        fabric.barrier()
+        record = Record(folder.name, config.run.seed)
+        if resume:
+            trainer.restore()
+        record.started -= trainer.progress.elapsed
+        trainer.run()
+        splits = {"valid": trainer.valid, "test": trainer.evaluation_data("test")}
+        figures = {split: trainer.evaluate(data) for split, data in splits.items()}
+        result = record.content(_result(trainer, figures))
+        if main:
+            write_json(folder / RESULT, result)
+            print_metrics(figures, f"{title(config)}: {folder / RESULT}")
     return result
 
 
@@ -129,10 +142,11 @@ def read_config(folder: Path) -> Config:
     path = folder / CONFIG
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist: give the folder of a run, written by `magnetite train`")
+    advice = "settings are changed with --set when a run is started; copy the file back, or train with another --out"
     try:
-        return Config.from_dict(read_json(path, "configuration of a run", "train again"))
+        return Config.from_dict(read_json(path, "configuration of a run", advice))
     except (TypeError, KeyError, AttributeError) as error:
-        raise DamagedFile(f"{path} is not the configuration of a run ({error!r}): train again") from error
+        raise DamagedFile(f"{path} is not the configuration of a run ({error!r}): {advice}") from error
 
 
 def resumed_config(folder: Path, task: str, compile_mode: str, overrides: Sequence[str] = ()) -> Config:
@@ -226,15 +240,26 @@ def _result(trainer: "Trainer", figures: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _check_folder(folder: Path, resume: bool) -> None:
+    """Raise an error unless the folder has a run to resume, or nothing that a new run could replace."""
+    if resume:
+        read_config(folder)
+        return
+    if (folder / CONFIG).exists():
+        raise ValueError(f"{folder} already contains a run: continue it with --resume, or choose another --out")
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file: give a folder for the run")
+    others = foreign_files(folder)
+    if others:
+        raise ValueError(f"{folder} contains other files, such as {others[0].name}: choose a new or empty folder")
+
+
 def _claim(config: Config, folder: Path, resume: bool) -> None:
     """Write the configuration to a new folder, or check that the folder's configuration is the same."""
+    _check_folder(folder, resume)
+    remove_leftovers(folder)
     if not resume:
-        if (folder / CONFIG).exists():
-            raise ValueError(f"{folder} already contains a run: continue it with --resume, or choose another --out")
-        if folder.exists() and not folder.is_dir():
-            raise ValueError(f"{folder} is a file: give a folder for the run")
         check_writable(folder / CONFIG)
-        shutil.rmtree(folder / FOLDER, ignore_errors=True)
         write_json(folder / CONFIG, config.to_dict())
         return
     Checkpoints(folder / FOLDER).clean()
