@@ -7,8 +7,10 @@ from typing import Any
 
 from magnetite.code.dataflow import control_flow, expressions  # noqa: F401 - they register their rules
 from magnetite.code.dataflow.assignments import store
+from magnetite.code.dataflow.closures import bind_closures
 from magnetite.code.dataflow.effects import APPLY, WRITE
 from magnetite.code.dataflow.scopes import Scope, Variable
+from magnetite.code.dataflow.values import PLAIN_TYPES, aliases, hold, plain
 from magnetite.code.dataflow.walk import (
     Draft,
     Path,
@@ -63,6 +65,8 @@ def _walk(node: Definition, is_method: bool, keep_docstrings: bool) -> Draft:
     if parameters and (is_method or parameters[0][0] in ("self", "cls")):
         draft.receiver = draft.scope.variable(parameters[0][0])
     _body(draft, node, 0)
+    if draft.has_closures:
+        bind_closures(draft)
     return draft
 
 
@@ -75,7 +79,9 @@ def nested_function(draft: Draft, node: Definition, parent: int, field: str) -> 
     inner, draft.scope = draft.scope, outer
     variable = outer.binding(node.name)
     draft.log.append((WRITE, variable, None, index))
-    variable.functions.append(_unit(draft, parameters, inner, lambda: _body(draft, node, index)))
+    unit = _unit(draft, parameters, inner, lambda: _body(draft, node, index))
+    variable.functions.append(unit)
+    _hold_defaults(draft, node.args, unit)
 
 
 def _header(draft: Draft, node: Definition, index: int) -> list[tuple[str, int]]:
@@ -104,6 +110,7 @@ def _unit(draft: Draft, parameters: list[tuple[str, int]], parent: Scope, walk_b
     draft.live[entry] = True
     draft.entries.add(entry)
     _bind_parameters(draft, parameters)
+    draft.parameters[unit] = [draft.scope.variable(name) for name, _ in parameters]
     walk_body()
     draft.scope, draft.unit, before, draft.open, draft.frames, draft.open_finally = outer
     draft.start([before])
@@ -138,11 +145,30 @@ def anonymous_function(draft: Draft, node: ast.Lambda, parent: int, field: str) 
     """A lambda: where it is passed on, it is assumed to be called at once."""
     index = draft.add("Lambda", None, parent, field, node.lineno)
     parameters = _parameters(draft, node.args, index)
-    unit = _unit(draft, parameters, draft.scope, lambda: visit(draft, node.body, index, "body"))
+    unit = _unit(draft, parameters, draft.scope, lambda: _lambda_body(draft, node, index))
+    _hold_defaults(draft, node.args, unit)
     here = Variable("<lambda>", draft.scope).bind()
     here.functions.append(unit)
     draft.log.append((APPLY, here, None, index))
+    draft.values[id(node)] = [(here, ())]
     return None
+
+
+def _lambda_body(draft: Draft, node: ast.Lambda, index: int) -> None:
+    visit(draft, node.body, index, "body")
+    draft.returned[draft.unit] = aliases(draft, node.body)
+
+
+def _hold_defaults(draft: Draft, node: ast.arguments, unit: int) -> None:
+    """Let the parameters of a nested function refer to their defaults."""
+    positional = [*node.posonlyargs, *node.args]
+    pairs = [*zip(reversed(positional), reversed(node.defaults)), *zip(node.kwonlyargs, node.kw_defaults)]
+    named = {parameter.name: parameter for parameter in draft.parameters[unit]}
+    for entry, default in pairs:
+        if not plain(draft, default, []) or isinstance(default, ast.Name):
+            # a default that is new here lives on between the calls
+            sources = aliases(draft, default) or [(Variable("<value>", draft.scope).bind(), ())]
+            hold(draft, [(named[entry.arg], ())], sources)
 
 
 @rule("ClassDef")

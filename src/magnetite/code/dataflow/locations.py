@@ -9,19 +9,25 @@ Every write to a variable or a cell is a bit; a location is the mask of all its 
 that share no cell are put into separate batches, each with its own bits, so that masks stay short.
 """
 
+import builtins
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, TypeVar
 
 from magnetite.code.dataflow.effects import (
+    ANY,
     APPLY,
     AUGMENT,
     BARRIER,
     DEEP_WRITE,
     HEAP_READ,
     HEAP_WRITE,
+    INSERT,
+    INVOKE,
     MUTATE,
     READ,
+    REARRANGE,
+    SUBSCRIPT,
     USE,
     WRITE,
     Effect,
@@ -35,63 +41,130 @@ BATCH = 2048
 Step = tuple[int, int, int, int, int]
 """`(node, batch, read, kill, gen)`: at the node, the bits `read` are accessed, `kill` is cleared, then `gen` is set."""
 
-_ON_HEAP = frozenset({HEAP_READ, HEAP_WRITE, DEEP_WRITE, MUTATE, AUGMENT})
+_ON_HEAP = frozenset({HEAP_READ, HEAP_WRITE, DEEP_WRITE, MUTATE, INSERT, REARRANGE, AUGMENT})
+_CALLS = frozenset({APPLY, USE, INVOKE})
+
+T = TypeVar("T", "Cell", "Shape")
+
+
+class Shape:
+    """The parts of an object: the cells of the objects that its attributes and elements refer to."""
+
+    __slots__ = ("forwarded", "parts", "shared")
+
+    def __init__(self) -> None:
+        self.forwarded: Shape | None = None
+        self.parts: dict[str, Cell] = {}
+        self.shared = False
+        """Whether several objects have these parts."""
 
 
 class Cell:
-    """An object of the heap, or a field of one: the mask of its writes, and whether several names refer to it."""
+    """An object of the heap, or a field of one: the mask of its writes, and whether several names refer to it.
 
-    __slots__ = ("below", "fields", "forwarded", "mask", "parts", "shared")
+    Args:
+        named: Whether a variable, an attribute or a subscript refers to it.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("around", "below", "fields", "forwarded", "mask", "members", "named", "shape", "shared")
+
+    def __init__(self, named: bool = True) -> None:
         self.forwarded: Cell | None = None
         self.fields: dict[str, Cell] = {}
-        self.parts: dict[str, Cell] = {}
+        self.shape = Shape()
+        self.members: list[Cell] = []
+        """Other objects that this may be, where it was put into a container."""
         self.mask = 0
-        self.shared = False
+        self.named, self.shared = named, False
         self.below: tuple[tuple[Cell, bool], ...] = ()
+        self.around: tuple[tuple[Cell, bool], ...] = ()
 
     def part(self, selector: str | None) -> "Cell":
         """The object behind an attribute or a subscript; the cell itself for None."""
         cell = find(self)
-        return cell if selector is None else _entry(cell.parts, selector)
+        if selector is None:
+            return cell
+        shape = find(cell.shape)
+        found = shape.parts.get(ANY) or shape.parts.get(selector)
+        if found is None or (selector == ANY and ANY not in shape.parts):
+            found = _new_part(shape, selector)
+        return find(found)
 
     def field(self, selector: str) -> "Cell":
         """The reference that an attribute or a subscript holds."""
-        return _entry(find(self).fields, selector)
+        fields = find(self).fields
+        found = fields.get(selector)
+        if found is None:
+            found = fields[selector] = Cell()
+        return find(found)
+
+    def either(self) -> list["Cell"]:
+        """The cell, and all others that it may be."""
+        found = {find(self): None}
+        pending = list(found)
+        while pending:
+            for member in map(find, pending.pop().members):
+                if member not in found:
+                    found[member] = None
+                    pending.append(member)
+        return list(found)
 
     def reach(self) -> tuple[tuple["Cell", bool], ...]:
         """The cell, its fields and everything reachable from them, and whether each is shared; to be called when all
         aliases, fields and parts are known."""
         first = find(self)
         if not first.below:
-            seen, pending = {first: first.shared}, [first]
-            while pending:
-                cell = pending.pop()
-                for field in map(find, cell.fields.values()):
-                    seen[field] = field.shared or cell.shared
-                for part in map(find, cell.parts.values()):
-                    if part not in seen:
-                        seen[part] = part.shared
-                        pending.append(part)
-            first.below = tuple(seen.items())
+            first.below = _spread(first, ())
         return first.below
 
+    def near(self) -> tuple[tuple["Cell", bool], ...]:
+        """The same without the elements."""
+        first = find(self)
+        if not first.around:
+            first.around = _spread(first, first.either())
+        return first.around
 
-def _entry(cells: dict[str, Cell], selector: str) -> Cell:
-    found = cells.get(selector)
-    if found is None:
-        found = cells[selector] = Cell()
-    return find(found)
+
+def _new_part(shape: Shape, selector: str) -> Cell:
+    """A new part; one that may be any part takes the place of all others."""
+    cell = Cell()
+    cell.shared = shape.shared
+    others = list(shape.parts.values())
+    if selector == ANY:
+        shape.parts.clear()
+    shape.parts[selector] = cell
+    if selector == ANY:
+        unify((cell, other) for other in others)
+    return cell
 
 
-def find(cell: Cell) -> Cell:
-    """The representative of a cell's alias class, with path compression."""
-    leader = cell
+def _spread(first: Cell, containers: Collection[Cell]) -> tuple[tuple[Cell, bool], ...]:
+    """Everything reachable from a cell, but not through the elements of `containers`."""
+    seen, pending = {first: first.shared}, [first]
+    while pending:
+        cell = pending.pop()
+        shared = seen[cell]
+        for field in map(find, cell.fields.values()):
+            seen[field] = field.shared or shared or seen.get(field, False)
+        following = [(find(member), True) for member in cell.members]
+        for selector, part in find(cell.shape).parts.items():
+            if selector != SUBSCRIPT or cell not in containers:
+                part = find(part)
+                following.append((part, part.shared or shared))
+        for other, flag in following:
+            if other not in seen or (flag and not seen[other]):
+                seen[other] = flag
+                pending.append(other)
+    return tuple(seen.items())
+
+
+def find(one: T) -> T:
+    """The representative of a cell's alias class, or of a shape, with path compression."""
+    leader = one
     while leader.forwarded is not None:
         leader = leader.forwarded
-    while cell.forwarded is not None:
-        cell.forwarded, cell = leader, cell.forwarded
+    while one.forwarded is not None:
+        one.forwarded, one = leader, one.forwarded
     return leader
 
 
@@ -102,15 +175,56 @@ def unify(pairs: Iterable[tuple[Cell, Cell]]) -> None:
         one, other = map(find, pending.pop())
         if one is other:
             continue
-        if len(one.parts) + len(one.fields) > len(other.parts) + len(other.fields):
+        if len(one.fields) > len(other.fields):
             one, other = other, one
         one.forwarded = other
+        other.shared |= one.shared or (one.named and other.named)
+        other.named |= one.named
+        other.members += one.members
+        for selector, cell in one.fields.items():
+            twin = other.fields.setdefault(selector, cell)
+            if twin is not cell:
+                pending.append((cell, twin))
+        _join(one.shape, other.shape, pending)
+
+
+def include(whole: Cell, member: Cell) -> None:
+    """Let the whole, a part of a container, be possibly the member: an access to the one is an access to the other, but
+    not the other way round. Below them, parts are unified: a part of either may be stored into through the other."""
+    whole, member = find(whole), find(member)
+    if whole is not member:
+        whole.members.append(member)
+        member.shared = True
+        liken(whole, member, shared=False)
+
+
+def liken(one: Cell, other: Cell, shared: bool = True) -> None:
+    """Give two objects the same parts; `shared` if they are different objects."""
+    pending: list[tuple[Cell, Cell]] = []
+    _join(one.shape, other.shape, pending, shared)
+    unify(pending)
+
+
+def _join(one: Shape, other: Shape, pending: list[tuple[Cell, Cell]], shared: bool = False) -> None:
+    """Make two shapes one; add the parts that become one to `pending`."""
+    one, other = find(one), find(other)
+    shared |= one.shared or other.shared
+    if one is not other:
+        if len(one.parts) > len(other.parts):
+            one, other = other, one
+        one.forwarded = other
+        for selector, cell in one.parts.items():
+            twin = other.parts.setdefault(selector, cell)
+            if twin is not cell:
+                pending.append((cell, twin))
+        if ANY in other.parts and len(other.parts) > 1:
+            cells = list(other.parts.values())
+            other.parts = {ANY: cells[0]}
+            pending += [(cells[0], cell) for cell in cells]
+    if shared:
         other.shared = True
-        for mine, theirs in ((one.fields, other.fields), (one.parts, other.parts)):
-            for selector, cell in mine.items():
-                twin = theirs.setdefault(selector, cell)
-                if twin is not cell:
-                    pending.append((cell, twin))
+        for cell in other.parts.values():
+            find(cell).shared = True
 
 
 class Batch:
@@ -141,13 +255,13 @@ class Locations:
         effects: list[Any] = [effect for effect in draft.log if effect[0] != BARRIER]
         self.roots = self._bind(effects)
         self.has_heap = any(
-            effect[0] in _ON_HEAP and _writes_heap(effect) and (effect[0] != AUGMENT or draft.copies)
+            effect[0] in _ON_HEAP and _writes_heap(effect) and (effect[0] != AUGMENT or draft.copies or draft.held)
             for effect in effects
         )
         if self.has_heap:
             self._build_heap(effects)
         nested = draft.units > 1 or draft.itself in self.roots
-        self.summaries = _summaries(draft) if nested else {}
+        self.summaries = _summaries(draft, self._units_of_cells()) if nested else {}
         self._assign_batches(effects)
         self._number_writes()
         self._reachable_writes()
@@ -157,20 +271,41 @@ class Locations:
         variables = {effect[1] for effect in effects}
         for variable in variables:
             variable.root = resolve(variable)
-        if self.draft.units > 1:
-            _share_functions(self.draft.copies)
         return {variable.root for variable in variables}
 
     def _build_heap(self, effects: list[Any]) -> None:
         """Give every variable a cell with the parts that are named, and unify those of aliases."""
         for root in self.roots:
-            root.heap = Cell()
-        unify((_cell(one), _cell(other)) for one, other in self.draft.copies)
+            root.heap = Cell(named=root.name != "<value>")
+        draft = self.draft
+        unify((_cell(one), _cell(other)) for one, other in draft.copies)
+        held = draft.held + draft.extended
+        if held:
+            plain = _plain_variables(draft, effects)
+            for whole, member in held:
+                if not _cannot_change(member, plain):
+                    include(_cell(whole), _cell(member))
+        for one, other in draft.alike:
+            liken(_cell(one), _cell(other))
         for kind, variable, selector, _ in effects:
             if selector is not None and kind in _ON_HEAP:
                 variable.root.heap.part(selector)
-                if kind in (HEAP_READ, HEAP_WRITE):
-                    variable.root.heap.field(selector)
+        for kind, variable, selector, _ in effects:
+            if selector is not None and kind in (HEAP_READ, HEAP_WRITE):
+                for cell in variable.root.heap.either():
+                    cell.field(selector)
+
+    def _units_of_cells(self) -> dict[Cell, set[int]]:
+        """The units whose variables reach each cell."""
+        found: dict[Cell, set[int]] = {}
+        if not self.has_heap or self.draft.units == 1:
+            return found
+        pairs = self.draft.held + self.draft.copies + self.draft.alike
+        for root in {*self.roots, *(resolve(source[0]) for pair in pairs for source in pair)}:
+            if root.heap is not None:
+                for cell, _ in root.heap.reach():
+                    found.setdefault(cell, set()).add(root.scope.unit)
+        return found
 
     def _assign_batches(self, effects: list[Any]) -> None:
         """Put the variables of a long function into batches; those that reach a common cell stay together."""
@@ -199,7 +334,7 @@ class Locations:
                     effect[1].root.writes += 1
                 elif kind in _ON_HEAP:
                     self._number(effect, unit)
-                elif self.summaries and kind in (APPLY, USE):
+                elif self.summaries and kind in _CALLS:
                     for applied in self._applied(effect, unit):
                         self._number(applied, unit)
 
@@ -210,7 +345,7 @@ class Locations:
         if kind == WRITE:
             root.mask |= self._bit(node, root, root, unit)
         elif self.has_heap and _writes_heap(effect):
-            for cell, _ in _touched(kind, root, selector):
+            for cell, _ in _written(kind, root, selector):
                 bit = self._bit(node, cell, root, unit)
                 cell.mask |= bit
                 root.through[cell] = root.through.get(cell, 0) | bit
@@ -239,8 +374,8 @@ class Locations:
 
     def _applied(self, effect: Effect, unit: int) -> Iterator[Effect]:
         """The effects of a function that is used here on the variables visible from here."""
-        _, variable, _, node = effect
-        functions = variable.root.functions
+        called, variable, _, node = effect
+        functions = variable.root.kept if called == INVOKE else variable.root.functions
         if not functions:
             return
         around = {unit}
@@ -249,7 +384,7 @@ class Locations:
             around.add(unit)
         for function in functions:
             for kind, touched, selector, _ in self.summaries[function]:
-                if touched.scope.unit in around:
+                if touched.scope.unit in around or kind in _ON_HEAP:
                     yield (kind, touched, selector, node)
 
     def steps(self, effect: Effect, unit: int) -> list[Step]:
@@ -263,7 +398,7 @@ class Locations:
         if kind == BARRIER:
             return []
         found = [self._step(effect)]
-        if self.summaries and kind in (APPLY, USE):
+        if self.summaries and kind in _CALLS:
             # the function may or may not be called, so it kills nothing
             applied = [self._step(one) for one in self._applied(effect, unit)]
             found += [(node, batch, read, 0, gen) for node, batch, read, _, gen in applied]
@@ -276,6 +411,8 @@ class Locations:
             return (node, root.batch, root.used, 0, 0)
         if kind == READ:
             return (node, root.batch, root.mask, 0, 0)
+        if kind == INVOKE:
+            return (node, root.batch, 0, 0, 0)
         if kind == APPLY:
             return (node, root.batch, root.behind, 0, 0)
         if kind == WRITE:
@@ -294,12 +431,12 @@ class Locations:
         if key not in self.heap_masks:
             read = kill = 0
             alone = writes and not find(root.heap).shared
-            for cell, shared in _touched(kind, root, selector):
+            for cell, _ in _read(kind, root, selector):
                 read |= cell.mask
-                if writes:
-                    kill |= cell.mask if alone and not shared else root.through[cell] if root.writes <= 1 else 0
+            for cell, shared in _written(kind, root, selector) if writes else ():
+                kill |= cell.mask if alone and not shared else root.through[cell] if root.writes <= 1 else 0
             self.heap_masks[key] = read, kill
-        for cell, _ in _touched(kind, root, selector) if writes else ():
+        for cell, _ in _written(kind, root, selector) if writes else ():
             gen = gen | self.bits[(node, cell)] if gen else self.bits[(node, cell)]
         return (node, root.batch, *self.heap_masks[key], gen)
 
@@ -308,27 +445,66 @@ def _writes_heap(effect: Effect) -> bool:
     """Whether an effect writes the heap: methods of modules do not, `x += …` only where `x` has aliases."""
     kind, variable, selector, _ = effect
     root = variable.root
-    if kind == MUTATE:
+    if kind in (MUTATE, INSERT, REARRANGE):
         return root.is_local
     if kind == AUGMENT:
-        return root.heap is None or root.heap.part(selector).shared  # None: the heap is not built yet
+        part = None if root.heap is None else root.heap.part(selector)
+        return part is None or part.shared or bool(part.members)  # None: the heap is not built yet
     return kind in (HEAP_WRITE, DEEP_WRITE)
 
 
-def _touched(kind: int, root: Any, selector: str | None) -> tuple[tuple[Cell, bool], ...]:
-    """The cells that an effect on the heap accesses, and whether each is shared."""
-    if selector is None or kind not in (HEAP_READ, HEAP_WRITE):
-        return root.heap.part(selector).reach()
-    field = root.heap.field(selector)
-    fields = ((field, field.shared),)
-    return fields if kind == HEAP_WRITE else fields + root.heap.part(selector).reach()
+def _read(kind: int, root: Any, selector: str | None) -> tuple[tuple[Cell, bool], ...]:
+    """The cells that an effect on the heap reads, and whether each is shared."""
+    if kind in (HEAP_READ, HEAP_WRITE) and selector is not None:
+        fields = _fields(root.heap, selector)
+        return fields if kind == HEAP_WRITE else fields + root.heap.part(selector).reach()
+    part = root.heap.part(selector)
+    return part.near() if kind == INSERT else part.reach()
+
+
+def _written(kind: int, root: Any, selector: str | None) -> tuple[tuple[Cell, bool], ...]:
+    """The cells that an effect on the heap writes, and whether each is shared."""
+    if kind == HEAP_WRITE and selector is not None:
+        return _fields(root.heap, selector)
+    part = root.heap.part(selector)
+    return part.near() if kind in (INSERT, REARRANGE) else part.reach()
+
+
+def _fields(heap: Cell, selector: str) -> tuple[tuple[Cell, bool], ...]:
+    """The references that an object, which may be any of several, holds in one of its fields."""
+    first = heap.field(selector)
+    others = [cell.field(selector) for cell in heap.either()[1:]] if find(heap).members else []
+    return ((first, first.shared), *((field, True) for field in others if field is not first))
+
+
+def _plain_variables(draft: Draft, effects: list[Any]) -> set[Variable]:
+    """The variables that are only ever bound to numbers and strings."""
+    bound = {variable for kind, variable, _, _ in effects if kind == WRITE}
+    rebound = {variable.root for variable in bound if variable.root is not variable}
+    found = {variable for variable in bound - rebound if variable.plain == variable.rebound}
+    changed = True
+    while changed:
+        wrong = {variable for variable in found if any(resolve(one) not in found for one in variable.plain_from)}
+        found -= wrong
+        changed = bool(wrong)
+    return found
+
+
+def _cannot_change(source: Source, plain: set[Variable]) -> bool:
+    """Whether a source is a number, a string or a function of Python's own."""
+    root = resolve(source[0])
+    return root in plain or (not root.bound and hasattr(builtins, root.name))
 
 
 def _cell(source: Source) -> Cell:
-    root: Any = resolve(source[0])
+    variable, path = source
+    root: Any = resolve(variable)
     if root.heap is None:
-        root.heap = Cell()
-    return root.heap.part(source[1])
+        root.heap = Cell(named=root.name != "<value>")
+    cell = find(root.heap)
+    for selector in path:
+        cell = cell.part(selector)
+    return cell
 
 
 def _leader(leaders: dict[Any, Any], one: Any) -> Any:
@@ -341,8 +517,9 @@ def _leader(leaders: dict[Any, Any], one: Any) -> Any:
     return leader
 
 
-def _summaries(draft: Draft) -> dict[int, list[Effect]]:
-    """For every unit, the effects on variables of other units, its own and those of all units that it may call."""
+def _summaries(draft: Draft, units: dict[Cell, set[int]]) -> dict[int, list[Effect]]:
+    """For every unit, the effects on variables of other units and on objects that they reach, its own and those of all
+    units that it may call."""
     direct: list[dict[Effect, None]] = [{} for _ in range(draft.units)]
     calls: list[set[int]] = [set() for _ in range(draft.units)]
     for block, (begin, end) in enumerate(draft.spans()):
@@ -353,8 +530,12 @@ def _summaries(draft: Draft) -> dict[int, list[Effect]]:
             root = variable.root
             if root.scope.unit != unit:
                 direct[unit][(kind, root, selector, 0)] = None
-            if kind in (APPLY, USE):
-                calls[unit].update(root.functions)
+            elif units and kind in (*_ON_HEAP, USE):
+                access = HEAP_READ if kind == USE else kind
+                if any(units.get(cell, set()) - {unit} for cell, _ in _read(access, root, selector)):
+                    direct[unit][(access, root, selector, 0)] = None
+            if kind in _CALLS:
+                calls[unit].update(root.kept if kind == INVOKE else root.functions)
     return {unit: _closure(unit, direct, calls) for unit in range(draft.units)}
 
 
@@ -368,15 +549,3 @@ def _closure(unit: int, direct: list[dict[Effect, None]], calls: list[set[int]])
         seen |= new
         pending += new
     return list(found)
-
-
-def _share_functions(copies: list[tuple[Source, Source]]) -> None:
-    """`h = g` lets `h` refer to the functions of `g`, and so on for copies of copies."""
-    pairs = [(resolve(to), resolve(of)) for (to, part), (of, piece) in copies if part is None and piece is None]
-    changed = True
-    while changed:
-        changed = False
-        for to, of in pairs:
-            new = [unit for unit in of.functions if unit not in to.functions]
-            to.functions += new
-            changed |= bool(new)
