@@ -15,7 +15,7 @@ from magnetite.code.dataflow.effects import (
     WRITE,
 )
 from magnetite.code.dataflow.scopes import Variable
-from magnetite.code.dataflow.values import CONTAINER_OPERATORS, aliases, elements, inside, new, plain
+from magnetite.code.dataflow.values import CONTAINER_OPERATORS, aliases, elements, inside, literal, new, plain
 from magnetite.code.dataflow.walk import Draft, Group, Source, evaluate, numbered, rule, visit, visit_base
 
 
@@ -120,7 +120,7 @@ def assign(draft: Draft, node: ast.Assign, parent: int, field: str) -> None:
         return
     used, _ = evaluate(draft, node.value, index, "value")
     sources = aliases(draft, node.value)
-    if len(node.targets) > 1 and not sources and not plain(draft, node.value, []):  # one new object for all targets
+    if len(node.targets) > 1 and not sources and not literal(draft, node.value):  # one new object for all targets
         sources = [(Variable("<value>", draft.scope).bind(), ())]
     for k, target in enumerate(node.targets):
         store(draft, target, index, numbered("targets", k), used, sources)

@@ -10,7 +10,7 @@ from magnetite.code.dataflow.assignments import store
 from magnetite.code.dataflow.closures import bind_closures
 from magnetite.code.dataflow.effects import APPLY, WRITE
 from magnetite.code.dataflow.scopes import Scope, Variable
-from magnetite.code.dataflow.values import PLAIN_TYPES, aliases, hold, plain
+from magnetite.code.dataflow.values import PLAIN_TYPES, aliases, hold, literal
 from magnetite.code.dataflow.walk import (
     Draft,
     Path,
@@ -39,11 +39,11 @@ def walk_function(node: Definition, is_method: bool = False, keep_docstrings: bo
     """
     limit = sys.getrecursionlimit()
     try:
-        return _walk(node, is_method, keep_docstrings)
+        return _walk_again(node, is_method, keep_docstrings)
     except RecursionError:
         sys.setrecursionlimit(max(limit, DEEPEST))
         try:
-            return _walk(node, is_method, keep_docstrings)
+            return _walk_again(node, is_method, keep_docstrings)
         except RecursionError as error:
             raise ValueError(
                 f"the function {node.name!r} is nested too deeply: expressions and branches together may be nested "
@@ -53,8 +53,19 @@ def walk_function(node: Definition, is_method: bool = False, keep_docstrings: bo
             sys.setrecursionlimit(limit)
 
 
-def _walk(node: Definition, is_method: bool, keep_docstrings: bool) -> Draft:
-    draft = Draft(node.name, keep_docstrings)
+class _Closure(Exception):
+    """Raised at the first nested function: only then must calls be followed, and from the beginning."""
+
+
+def _walk_again(node: Definition, is_method: bool, keep_docstrings: bool) -> Draft:
+    try:
+        return _walk(node, is_method, keep_docstrings, False)
+    except _Closure:
+        return _walk(node, is_method, keep_docstrings, True)
+
+
+def _walk(node: Definition, is_method: bool, keep_docstrings: bool, has_closures: bool) -> Draft:
+    draft = Draft(node.name, keep_docstrings, has_closures)
     draft.nodes.append((type(node).__name__, node.name, 0, "", node.lineno, 0, 0))
     if not is_method:
         draft.itself = draft.scope.variable(node.name)
@@ -100,6 +111,8 @@ def _body(draft: Draft, node: Definition | ast.ClassDef, index: int) -> None:
 
 def _unit(draft: Draft, parameters: list[tuple[str, int]], parent: Scope, walk_body: Callable[[], object]) -> int:
     """Walk over a body that runs when it is called: a unit with its own control flow and scope. Return its number."""
+    if not draft.has_closures:
+        raise _Closure
     outer = draft.scope, draft.unit, draft.block, draft.open, draft.frames, draft.open_finally
     draft.unit = unit = draft.units
     draft.units += 1
@@ -165,7 +178,7 @@ def _hold_defaults(draft: Draft, node: ast.arguments, unit: int) -> None:
     pairs = [*zip(reversed(positional), reversed(node.defaults)), *zip(node.kwonlyargs, node.kw_defaults)]
     named = {parameter.name: parameter for parameter in draft.parameters[unit]}
     for entry, default in pairs:
-        if not plain(draft, default, []) or isinstance(default, ast.Name):
+        if default is not None and not literal(draft, default):
             # a default that is new here lives on between the calls
             sources = aliases(draft, default) or [(Variable("<value>", draft.scope).bind(), ())]
             hold(draft, [(named[entry.arg], ())], sources)

@@ -217,12 +217,18 @@ def _call(draft: Draft, node: ast.Call) -> list[Source]:
     known = _known_call(draft, node, name, receiver)
     if known is not None:
         return known
-    parts = _members(draft, node.args) + _keywords(draft, node) if name.lstrip("_")[:1].isupper() else []
+    parts = _members(draft, node.args) + _keywords(draft, node) if _constructs(function, name) else []
+    parts += inside(parts)
     if not parts and not draft.has_closures:
         return []
     result = draft.results[id(node)] = (Variable("<value>", draft.scope).bind(), ())
     hold(draft, [(result[0], (ANY,))], parts)
     return [result]
+
+
+def _constructs(function: ast.expr, name: str) -> bool:
+    """Whether a call looks like that of a class: `Box(a)`, `cls(a)`, `type(x)(a)`."""
+    return name.lstrip("_")[:1].isupper() or name in ("cls", "__class__", "partial") or isinstance(function, ast.Call)
 
 
 def _known_call(draft: Draft, node: ast.Call, name: str, receiver: ast.expr | None) -> list[Source] | None:
@@ -298,6 +304,12 @@ _RULES: dict[type, Callable[[Draft, Any], list[Source]]] = {
     ast.GeneratorExp: _recorded,
     ast.Lambda: _recorded,
 }
+
+
+def literal(draft: Draft, node: ast.expr | None) -> bool:
+    """Whether a value evidently cannot be changed, whatever the variables are."""
+    names: list[Variable] = []
+    return plain(draft, node, names) and not names
 
 
 def plain(draft: Draft, node: ast.expr | None, names: list[Variable]) -> bool:

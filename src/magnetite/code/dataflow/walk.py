@@ -71,8 +71,8 @@ class Group:
 class Draft:
     """What the walk records. A unit is a body that runs on its own: the function, a nested function, a lambda."""
 
-    def __init__(self, name: str, keep_docstrings: bool):
-        self.name, self.keep_docstrings = name, keep_docstrings
+    def __init__(self, name: str, keep_docstrings: bool, has_closures: bool):
+        self.name, self.keep_docstrings, self.has_closures = name, keep_docstrings, has_closures
         self.nodes: list[tuple[Any, ...]] = []
         """TYPE, ATTRIBUTE, … of each node."""
         self.log: list[Effect] = []
@@ -132,11 +132,6 @@ class Draft:
         """The function as seen from its own body; a method does not see itself."""
         self.receiver: Variable | None = None
         """The `self` or `cls` of a method."""
-
-    @property
-    def has_closures(self) -> bool:
-        """Whether a nested function has been met."""
-        return self.units > 1
 
     def add(self, kind: str, attribute: str | None, parent: int, field: str, line: int = 0) -> int:
         """Add a node below its parent; return its number."""
