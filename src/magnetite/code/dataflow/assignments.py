@@ -7,6 +7,7 @@ from typing import Any
 
 from magnetite.code.dataflow.effects import (
     AUGMENT,
+    BOUND_METHODS,
     DEEP_WRITE,
     HEAP_READ,
     HEAP_WRITE,
@@ -16,7 +17,7 @@ from magnetite.code.dataflow.effects import (
 )
 from magnetite.code.dataflow.scopes import Variable
 from magnetite.code.dataflow.values import CONTAINER_OPERATORS, aliases, elements, inside, literal, new, plain
-from magnetite.code.dataflow.walk import Draft, Group, Source, evaluate, numbered, rule, visit, visit_base
+from magnetite.code.dataflow.walk import Draft, FollowCalls, Group, Source, evaluate, numbered, rule, visit, visit_base
 
 
 def store(draft: Draft, node: Any, parent: int, field: str, used: Sequence[int], sources: Sequence[Source]) -> None:
@@ -125,8 +126,21 @@ def assign(draft: Draft, node: ast.Assign, parent: int, field: str) -> None:
     for k, target in enumerate(node.targets):
         store(draft, target, index, numbered("targets", k), used, sources)
         note_plain(draft, target, node.value)
+    if isinstance(node.value, ast.Attribute) and node.value.attr in BOUND_METHODS:
+        _name_method(draft, node)
     if isinstance(node.value, ast.Lambda) and isinstance(node.targets[0], ast.Name):
         _name_lambda(draft, node.targets[0].id)
+
+
+def _name_method(draft: Draft, node: ast.Assign) -> None:
+    """`add = xs.append`: calling `add` changes `xs`."""
+    if not draft.follows_calls:
+        raise FollowCalls
+    for target in node.targets:
+        if isinstance(target, ast.Name) and isinstance(node.value, ast.Attribute):
+            variable = draft.scope.variable(target.id)
+            variable.method = True
+            draft.copies += [((variable, ()), source) for source in aliases(draft, node.value.value)]
 
 
 def _is_elementwise(node: ast.Assign) -> bool:

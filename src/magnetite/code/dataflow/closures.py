@@ -2,8 +2,8 @@
 
 import ast
 
-from magnetite.code.dataflow.scopes import Variable, resolve
-from magnetite.code.dataflow.values import aliases
+from magnetite.code.dataflow.scopes import Scope, resolve
+from magnetite.code.dataflow.values import aliases, hold, inside, members, put_by_name
 from magnetite.code.dataflow.walk import Draft, Source
 
 
@@ -35,6 +35,8 @@ def _pass_on(draft: Draft) -> None:
             given = of.kept if out else of.functions
             changed |= _add(to.kept if into else to.functions, given)
             changed |= _add(to.kept, of.kept) | _add(of.kept, to.kept)
+            if of.method and not to.method and not into and not out:
+                to.method = changed = True
 
 
 def _add(units: list[int], more: list[int]) -> bool:
@@ -43,37 +45,41 @@ def _add(units: list[int], more: list[int]) -> bool:
     return bool(new)
 
 
-def _bind_call(draft: Draft, node: ast.Call, scope: object) -> bool:
+def _bind_call(draft: Draft, node: ast.Call, scope: Scope) -> bool:
     """Let parameters refer to arguments, and the result to what is returned; whether there is anything new."""
-    draft.scope = scope  # pyright: ignore
+    draft.scope = scope
     units: list[int] = []
+    before = len(draft.held)
     for variable, path in aliases(draft, node.func):
         root = resolve(variable)
+        if root.method and not path and (id(node), -1) not in draft.bound:
+            draft.bound.add((id(node), -1))
+            put_by_name(draft, node, (root, ()))
         _add(units, root.kept if path else root.functions)
-    before = len(draft.held)
     for unit in units:
+        # the function itself is not followed: its parameters are assumed to be distinct
         if unit and (id(node), unit) not in draft.bound:
             draft.bound.add((id(node), unit))
-            _bind_arguments(draft, node, draft.parameters[unit])
+            _bind_arguments(draft, node, unit)
             result = draft.results.get(id(node))
             if result is not None:
                 draft.held += [(result, source) for source in draft.returned.get(unit, ())]
     return len(draft.held) > before
 
 
-def _bind_arguments(draft: Draft, node: ast.Call, parameters: list[Variable]) -> None:
-    """Bind arguments by position and name; all to all where a star or a receiver makes positions uncertain."""
-    named = {parameter.name: parameter for parameter in parameters}
+def _bind_arguments(draft: Draft, node: ast.Call, unit: int) -> None:
+    """Bind arguments by position and name; to all parameters where a star or a receiver makes positions uncertain."""
+    signature, named = draft.signatures[unit], {parameter.name: parameter for parameter in draft.parameters[unit]}
+    positional: list[Source] = [(named[entry.arg], ()) for entry in (*signature.posonlyargs, *signature.args)]
+    stars: list[Source] = [(named[entry.arg], ("[]",)) for entry in (signature.vararg, signature.kwarg) if entry]
     simple = isinstance(node.func, ast.Name) and not any(isinstance(argument, ast.Starred) for argument in node.args)
     for k, argument in enumerate(node.args):
-        _bind(draft, parameters[k : k + 1] if simple and k < len(parameters) else parameters, aliases(draft, argument))
+        hold(draft, positional[k : k + 1] or stars if simple else positional + stars, members(draft, [argument]))
     for keyword in node.keywords:
-        one = named.get(keyword.arg or "")
-        _bind(draft, [one] if one else parameters, aliases(draft, keyword.value))
-
-
-def _bind(draft: Draft, parameters: list[Variable], sources: list[Source]) -> None:
-    """Let parameters refer to arguments, or hold them: `*args` does."""
-    for parameter in parameters:
-        for path in ((), ("[]",)):
-            draft.held += [((parameter, path), source) for source in sources]
+        if keyword.arg in named:
+            hold(draft, [(named[keyword.arg], ())], aliases(draft, keyword.value))
+        elif keyword.arg:
+            hold(draft, stars, aliases(draft, keyword.value))
+        else:
+            whole: list[Source] = [(parameter, ()) for parameter in named.values()]
+            hold(draft, whole + stars, inside(aliases(draft, keyword.value)))

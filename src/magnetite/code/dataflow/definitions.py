@@ -13,6 +13,7 @@ from magnetite.code.dataflow.scopes import Scope, Variable
 from magnetite.code.dataflow.values import PLAIN_TYPES, aliases, hold, literal
 from magnetite.code.dataflow.walk import (
     Draft,
+    FollowCalls,
     Path,
     evaluate,
     numbered,
@@ -53,19 +54,15 @@ def walk_function(node: Definition, is_method: bool = False, keep_docstrings: bo
             sys.setrecursionlimit(limit)
 
 
-class _Closure(Exception):
-    """Raised at the first nested function: only then must calls be followed, and from the beginning."""
-
-
 def _walk_again(node: Definition, is_method: bool, keep_docstrings: bool) -> Draft:
     try:
         return _walk(node, is_method, keep_docstrings, False)
-    except _Closure:
+    except FollowCalls:
         return _walk(node, is_method, keep_docstrings, True)
 
 
-def _walk(node: Definition, is_method: bool, keep_docstrings: bool, has_closures: bool) -> Draft:
-    draft = Draft(node.name, keep_docstrings, has_closures)
+def _walk(node: Definition, is_method: bool, keep_docstrings: bool, follows_calls: bool) -> Draft:
+    draft = Draft(node.name, keep_docstrings, follows_calls)
     draft.nodes.append((type(node).__name__, node.name, 0, "", node.lineno, 0, 0))
     if not is_method:
         draft.itself = draft.scope.variable(node.name)
@@ -76,7 +73,7 @@ def _walk(node: Definition, is_method: bool, keep_docstrings: bool, has_closures
     if parameters and (is_method or parameters[0][0] in ("self", "cls")):
         draft.receiver = draft.scope.variable(parameters[0][0])
     _body(draft, node, 0)
-    if draft.has_closures:
+    if draft.follows_calls:
         bind_closures(draft)
     return draft
 
@@ -92,7 +89,7 @@ def nested_function(draft: Draft, node: Definition, parent: int, field: str) -> 
     draft.log.append((WRITE, variable, None, index))
     unit = _unit(draft, parameters, inner, lambda: _body(draft, node, index))
     variable.functions.append(unit)
-    _hold_defaults(draft, node.args, unit)
+    _sign(draft, node.args, unit)
 
 
 def _header(draft: Draft, node: Definition, index: int) -> list[tuple[str, int]]:
@@ -111,8 +108,8 @@ def _body(draft: Draft, node: Definition | ast.ClassDef, index: int) -> None:
 
 def _unit(draft: Draft, parameters: list[tuple[str, int]], parent: Scope, walk_body: Callable[[], object]) -> int:
     """Walk over a body that runs when it is called: a unit with its own control flow and scope. Return its number."""
-    if not draft.has_closures:
-        raise _Closure
+    if not draft.follows_calls:
+        raise FollowCalls
     outer = draft.scope, draft.unit, draft.block, draft.open, draft.frames, draft.open_finally
     draft.unit = unit = draft.units
     draft.units += 1
@@ -159,7 +156,7 @@ def anonymous_function(draft: Draft, node: ast.Lambda, parent: int, field: str) 
     index = draft.add("Lambda", None, parent, field, node.lineno)
     parameters = _parameters(draft, node.args, index)
     unit = _unit(draft, parameters, draft.scope, lambda: _lambda_body(draft, node, index))
-    _hold_defaults(draft, node.args, unit)
+    _sign(draft, node.args, unit)
     here = Variable("<lambda>", draft.scope).bind()
     here.functions.append(unit)
     draft.log.append((APPLY, here, None, index))
@@ -172,8 +169,9 @@ def _lambda_body(draft: Draft, node: ast.Lambda, index: int) -> None:
     draft.returned[draft.unit] = aliases(draft, node.body)
 
 
-def _hold_defaults(draft: Draft, node: ast.arguments, unit: int) -> None:
-    """Let the parameters of a nested function refer to their defaults."""
+def _sign(draft: Draft, node: ast.arguments, unit: int) -> None:
+    """Record the parameters of a nested function, and let them refer to their defaults."""
+    draft.signatures[unit] = node
     positional = [*node.posonlyargs, *node.args]
     pairs = [*zip(reversed(positional), reversed(node.defaults)), *zip(node.kwonlyargs, node.kw_defaults)]
     named = {parameter.name: parameter for parameter in draft.parameters[unit]}

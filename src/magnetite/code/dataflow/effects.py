@@ -51,6 +51,9 @@ REARRANGERS = frozenset(
 )
 """Methods of containers that do not change the elements, but compare them."""
 
+BOUND_METHODS = INSERTERS | REARRANGERS | {"put", "read", "readline", "readlines", "recv", "send", "write", "writelines"}
+"""Methods that still change their receiver when they are called by another name: `add = xs.append`."""
+
 WRITERS = frozenset({"next", "anext", "setattr", "delattr"})
 """Functions that write the heap of their first argument."""
 

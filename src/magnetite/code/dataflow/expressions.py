@@ -243,7 +243,7 @@ def call(draft: Draft, node: ast.Call, parent: int, field: str) -> Path:
     """A call: of a method, which may write its receiver, or of a function, which is assumed not to write."""
     index = draft.add("Call", None, parent, field, node.lineno)
     function = node.func
-    if draft.has_closures:
+    if draft.follows_calls:
         draft.calls.append((node, draft.scope))
     if type(function) is ast.Name:
         return _call_function(draft, node, index, function.id)
@@ -257,7 +257,7 @@ def call(draft: Draft, node: ast.Call, parent: int, field: str) -> Path:
 
 def _invoke(draft: Draft, function: ast.expr, index: int) -> None:
     """Log the effects of nested functions that an object holds: `handlers[0]()`, `x.callback()`."""
-    if draft.has_closures:
+    if draft.follows_calls:
         draft.side_effects += 1
         for variable, path in aliases(draft, function):
             draft.log.append((INVOKE if path else APPLY, variable, None, index))

@@ -254,6 +254,7 @@ class Locations:
         self.heap_masks: dict[tuple[Any, int, str | None], tuple[int, int]] = {}
         effects: list[Any] = [effect for effect in draft.log if effect[0] != BARRIER]
         self.roots = self._bind(effects)
+        effects = self._call_methods(effects)
         self.has_heap = any(
             effect[0] in _ON_HEAP and _writes_heap(effect) and (effect[0] != AUGMENT or draft.copies or draft.held)
             for effect in effects
@@ -272,6 +273,15 @@ class Locations:
         for variable in variables:
             variable.root = resolve(variable)
         return {variable.root for variable in variables}
+
+    def _call_methods(self, effects: list[Any]) -> list[Any]:
+        """Let a call by the name of a method that changes its receiver do so."""
+        if not any(root.method for root in self.roots):
+            return effects
+        self.draft.log = [
+            (MUTATE, *effect[1:]) if effect[0] == APPLY and effect[1].root.method else effect for effect in self.draft.log
+        ]
+        return [effect for effect in self.draft.log if effect[0] != BARRIER]
 
     def _build_heap(self, effects: list[Any]) -> None:
         """Give every variable a cell with the parts that are named, and unify those of aliases."""

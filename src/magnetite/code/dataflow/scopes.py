@@ -13,7 +13,7 @@ class Variable:
     """A name as seen from one scope, and the results of the analysis of the variable that it refers to."""
 
     __slots__ = (
-        *("bound", "functions", "imported", "kept", "name", "plain", "plain_from", "rebound", "root", "scope"),
+        *("bound", "functions", "imported", "kept", "method", "name", "plain", "plain_from", "rebound", "root", "scope"),
         *("batch", "behind", "heap", "killed", "mask", "through", "used", "writes"),
     )
 
@@ -27,6 +27,8 @@ class Variable:
         """Units (functions, lambdas, methods of a class) that the name may refer to."""
         self.kept: list[int] = []
         """Units that the objects behind the variable may refer to."""
+        self.method = False
+        """Whether it may refer to a method that changes its receiver."""
         self.root: Variable = self
         self.plain = 0
         """How many of its bindings are evidently to numbers or strings, provided that all of `plain_from` are such."""

@@ -84,7 +84,7 @@ def aliases(draft: Draft, node: ast.expr | None) -> list[Source]:
 def elements(draft: Draft, node: ast.expr) -> list[Source]:
     """What an element of an expression's value, by iteration or unpacking, may be an alias of."""
     if isinstance(node, ast.Tuple | ast.List | ast.Set):
-        return _members(draft, node.elts)
+        return members(draft, node.elts)
     return inside(aliases(draft, node))
 
 
@@ -137,12 +137,21 @@ def put(draft: Draft, node: ast.Call, function: ast.Attribute) -> None:
             hold(draft, inside(aliases(draft, node.args[0])), aliases(draft, node.args[1]))
             return
         stored = node.args[-1:] if name == "insert" else node.args
-        hold(draft, inside(aliases(draft, function.value)), _members(draft, stored))
+        hold(draft, inside(aliases(draft, function.value)), members(draft, stored))
     elif name in EXTENDERS:
         hold(draft, inside(aliases(draft, function.value)), _entries(draft, node, name == "update"))
 
 
-def _members(draft: Draft, nodes: Iterable[ast.expr | None]) -> list[Source]:
+def put_by_name(draft: Draft, node: ast.Call, method: Source) -> None:
+    """The same for a method with a name of its own, `add = xs.append`, which is an alias of its receiver."""
+    given = members(draft, node.args) + _keywords(draft, node)
+    hold(draft, inside([method]), given + inside(given))
+    result = draft.results.get(id(node))
+    if result is not None:
+        hold(draft, [result], inside([method]))
+
+
+def members(draft: Draft, nodes: Iterable[ast.expr | None]) -> list[Source]:
     """What the elements of a display or the arguments of a call may be."""
     found: list[Source] = []
     for node in nodes:
@@ -155,7 +164,7 @@ def _members(draft: Draft, nodes: Iterable[ast.expr | None]) -> list[Source]:
 
 def _entries(draft: Draft, node: ast.Call, pairs: bool) -> list[Source]:
     """The elements of all arguments, and those of the pairs among them; the keywords."""
-    found = inside(_members(draft, node.args))
+    found = inside(members(draft, node.args))
     if pairs:
         found += inside(found)
     return found + _keywords(draft, node)
@@ -189,11 +198,11 @@ def _either(draft: Draft, node: ast.BoolOp | ast.IfExp) -> list[Source]:
 
 
 def _display(draft: Draft, node: ast.List | ast.Tuple | ast.Set) -> list[Source]:
-    return new(draft, _members(draft, node.elts))
+    return new(draft, members(draft, node.elts))
 
 
 def _dict(draft: Draft, node: ast.Dict) -> list[Source]:
-    found = _members(draft, node.keys)
+    found = members(draft, node.keys)
     for key, value in zip(node.keys, node.values, strict=True):
         values = aliases(draft, value)
         found += inside(values) if key is None else values
@@ -217,9 +226,9 @@ def _call(draft: Draft, node: ast.Call) -> list[Source]:
     known = _known_call(draft, node, name, receiver)
     if known is not None:
         return known
-    parts = _members(draft, node.args) + _keywords(draft, node) if _constructs(function, name) else []
+    parts = members(draft, node.args) + _keywords(draft, node) if _constructs(function, name) else []
     parts += inside(parts)
-    if not parts and not draft.has_closures:
+    if not parts and not draft.follows_calls:
         return []
     result = draft.results[id(node)] = (Variable("<value>", draft.scope).bind(), ())
     hold(draft, [(result[0], (ANY,))], parts)
@@ -234,28 +243,28 @@ def _constructs(function: ast.expr, name: str) -> bool:
 def _known_call(draft: Draft, node: ast.Call, name: str, receiver: ast.expr | None) -> list[Source] | None:
     arguments: Sequence[ast.expr | None] = node.args
     if name in COPIES or name in TUPLES:
-        given = inside(_members(draft, [receiver, *arguments]))
+        given = inside(members(draft, [receiver, *arguments]))
         if name in ("from_iterable", "starmap"):
             given = inside(given)
         return new(draft, given if name in COPIES else new(draft, given))
     if name in MAPPINGS:
-        values = _members(draft, arguments[1:]) if name == "fromkeys" else []
+        values = members(draft, arguments[1:]) if name == "fromkeys" else []
         return new(draft, _entries(draft, node, True) + values)
     if receiver is None and name in ("getattr", "vars", "super", "sum"):
         return _special(draft, node, name)
     if name in ("copy", "__copy__"):
         copy = Variable("<value>", draft.scope).bind()
-        draft.alike += [((copy, ()), source) for source in _members(draft, [receiver, *arguments])]
+        draft.alike += [((copy, ()), source) for source in members(draft, [receiver, *arguments])]
         return [(copy, ())]
     if name in CHOICES:
-        given = _members(draft, arguments) + _keywords(draft, node)
+        given = members(draft, arguments) + _keywords(draft, node)
         return given + inside(given)
     if receiver is not None and name in GETTERS:
-        return inside(aliases(draft, receiver)) + _members(draft, arguments[1:])
+        return inside(aliases(draft, receiver)) + members(draft, arguments[1:])
     if receiver is not None and name == "popitem":
         return new(draft, inside(aliases(draft, receiver)))
     if name in SAME:
-        return _members(draft, arguments)
+        return members(draft, arguments)
     return [] if name in PLAIN_CALLS else None
 
 
@@ -266,10 +275,10 @@ def _special(draft: Draft, node: ast.Call, name: str) -> list[Source]:
         return [(scope.variable(scope.first_parameter), ())] if scope and scope.first_parameter is not None else []
     given = aliases(draft, node.args[0]) if node.args else []
     if name == "sum":
-        return new(draft, inside(given, SUBSCRIPT, SUBSCRIPT) + inside(_members(draft, node.args[1:])))
+        return new(draft, inside(given, SUBSCRIPT, SUBSCRIPT) + inside(members(draft, node.args[1:])))
     if name == "vars":
         return new(draft, inside(given, ANY))
-    return inside(given, attribute_named(node)) + _members(draft, node.args[2:])
+    return inside(given, attribute_named(node)) + members(draft, node.args[2:])
 
 
 def attribute_named(node: ast.Call) -> str:

@@ -68,11 +68,15 @@ class Group:
     unit: int
 
 
+class FollowCalls(Exception):
+    """Raised at the first nested function or method bound to a name: only then must calls be followed, but all."""
+
+
 class Draft:
     """What the walk records. A unit is a body that runs on its own: the function, a nested function, a lambda."""
 
-    def __init__(self, name: str, keep_docstrings: bool, has_closures: bool):
-        self.name, self.keep_docstrings, self.has_closures = name, keep_docstrings, has_closures
+    def __init__(self, name: str, keep_docstrings: bool, follows_calls: bool):
+        self.name, self.keep_docstrings, self.follows_calls = name, keep_docstrings, follows_calls
         self.nodes: list[tuple[Any, ...]] = []
         """TYPE, ATTRIBUTE, … of each node."""
         self.log: list[Effect] = []
@@ -95,6 +99,7 @@ class Draft:
         self.results: dict[int, Source] = {}
         """The objects that stand for the results of calls of unknown functions, by the id of the call."""
         self.parameters: dict[int, list[Variable]] = {}
+        self.signatures: dict[int, ast.arguments] = {}
         self.returned: dict[int, list[Source]] = {}
         self.bound: set[tuple[int, int]] = set()
         """For every unit, its parameters, and what it may return; calls (by their id) that are bound to units."""
