@@ -212,7 +212,8 @@ def augmented_assign(draft: Draft, node: ast.AugAssign, parent: int, field: str)
     if isinstance(node.op, CONTAINER_OPERATORS):  # `ys += [xs]`
         taken = elements(draft, node.value)
         draft.extended += [(part, source) for part in inside(aliases(draft, target)) for source in taken]
-    note_plain(draft, target, node.value)
+    if isinstance(target, ast.Name):  # what is added to a number or a string is one
+        draft.scope.variable(target.id).plain += 1
 
 
 @rule("Delete")

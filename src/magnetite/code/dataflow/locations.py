@@ -41,6 +41,12 @@ BATCH = 2048
 Step = tuple[int, int, int, int, int]
 """`(node, batch, read, kill, gen)`: at the node, the bits `read` are accessed, `kill` is cleared, then `gen` is set."""
 
+Access = tuple[int, Any, str | None]
+"""A kind of effect on the heap, the variable that it begins at, and the selector."""
+
+Touched = tuple[tuple["Cell", bool], ...]
+"""Cells, and whether each is shared."""
+
 _ON_HEAP = frozenset({HEAP_READ, HEAP_WRITE, DEEP_WRITE, MUTATE, INSERT, REARRANGE, AUGMENT})
 _CALLS = frozenset({APPLY, USE, INVOKE})
 
@@ -251,7 +257,10 @@ class Locations:
         self.draft = draft
         self.batches = [Batch()]
         self.bits: dict[tuple[int, Any], int] = {}
-        self.heap_masks: dict[tuple[Any, int, str | None], tuple[int, int]] = {}
+        self.heap_masks: dict[Access, tuple[int, int]] = {}
+        self.read: dict[Access, Touched] = {}
+        self.written: dict[Access, Touched] = {}
+        """The cells that each access to the heap reads and writes."""
         effects: list[Any] = [effect for effect in draft.log if effect[0] != BARRIER]
         self.roots = self._bind(effects)
         effects = self._call_methods(effects)
@@ -261,6 +270,7 @@ class Locations:
         )
         if self.has_heap:
             self._build_heap(effects)
+            self._find_touched(effects)
         nested = draft.units > 1 or draft.itself in self.roots
         self.summaries = _summaries(draft, self._units_of_cells()) if nested else {}
         self._assign_batches(effects)
@@ -304,6 +314,26 @@ class Locations:
             if selector is not None and kind in (HEAP_READ, HEAP_WRITE):
                 for cell in variable.root.heap.either():
                     cell.field(selector)
+
+    def _find_touched(self, effects: list[Any]) -> None:
+        """Find the cells that every access touches. One cell stands for all that the same accesses touch."""
+        accesses = [(HEAP_READ, root, None) for root in self.roots]
+        accesses += [(kind, variable.root, selector) for kind, variable, selector, _ in effects if kind in _ON_HEAP]
+        touching: dict[Cell, list[int]] = {}
+        for number, access in enumerate(dict.fromkeys(accesses), 1):
+            self.read[access] = read = _read(*access)
+            self.written[access] = written = _written(*access) if _writes_heap((*access, 0)) else ()
+            for sign, touched in ((2, read), (-2, written)):
+                for cell, shared in touched:
+                    touching.setdefault(cell, []).append(sign * number + shared)
+        groups: dict[tuple[int, ...], Cell] = {}
+        for cell, numbers in touching.items():
+            groups.setdefault(tuple(numbers), cell)
+        if len(groups) < len(touching):
+            kept = set(groups.values())
+            for found in (self.read, self.written):
+                for access, touched in found.items():
+                    found[access] = tuple([one for one in touched if one[0] in kept])
 
     def _units_of_cells(self) -> dict[Cell, set[int]]:
         """The units whose variables reach each cell."""
@@ -354,8 +384,8 @@ class Locations:
         root: Any = variable.root
         if kind == WRITE:
             root.mask |= self._bit(node, root, root, unit)
-        elif self.has_heap and _writes_heap(effect):
-            for cell, _ in _written(kind, root, selector):
+        elif self.has_heap and kind in _ON_HEAP:
+            for cell, _ in self.written[(kind, root, selector)]:
                 bit = self._bit(node, cell, root, unit)
                 cell.mask |= bit
                 root.through[cell] = root.through.get(cell, 0) | bit
@@ -377,7 +407,7 @@ class Locations:
             root.used = root.killed = root.mask
             if self.has_heap:
                 alone = not find(root.heap).shared
-                for cell, shared in root.heap.reach():
+                for cell, shared in self.read[(HEAP_READ, root, None)]:
                     root.behind |= cell.mask
                     root.killed |= cell.mask if alone and not shared else 0
                 root.used |= root.behind
@@ -436,19 +466,19 @@ class Locations:
         variable that refers to it, or through one that is bound once and wrote it before."""
         kind, variable, selector, node = effect
         root: Any = variable.root
-        writes, gen = _writes_heap(effect), 0
-        key = (root, kind, selector)
-        if key not in self.heap_masks:
+        access, gen = (kind, root, selector), 0
+        written = self.written[access]
+        if access not in self.heap_masks:
             read = kill = 0
-            alone = writes and not find(root.heap).shared
-            for cell, _ in _read(kind, root, selector):
+            alone = not find(root.heap).shared
+            for cell, _ in self.read[access]:
                 read |= cell.mask
-            for cell, shared in _written(kind, root, selector) if writes else ():
+            for cell, shared in written:
                 kill |= cell.mask if alone and not shared else root.through[cell] if root.writes <= 1 else 0
-            self.heap_masks[key] = read, kill
-        for cell, _ in _written(kind, root, selector) if writes else ():
+            self.heap_masks[access] = read, kill
+        for cell, _ in written:
             gen = gen | self.bits[(node, cell)] if gen else self.bits[(node, cell)]
-        return (node, root.batch, *self.heap_masks[key], gen)
+        return (node, root.batch, *self.heap_masks[access], gen)
 
 
 def _writes_heap(effect: Effect) -> bool:
