@@ -146,6 +146,8 @@ def _new_part(shape: Shape, selector: str) -> Cell:
 
 def _spread(first: Cell, containers: Collection[Cell]) -> tuple[tuple[Cell, bool], ...]:
     """Everything reachable from a cell, but not through the elements of `containers`."""
+    if not first.fields and not first.members and not find(first.shape).parts:
+        return ((first, first.shared),)
     seen, pending = {first: first.shared}, [first]
     while pending:
         cell = pending.pop()
@@ -270,9 +272,11 @@ class Locations:
         )
         if self.has_heap:
             self._build_heap(effects)
-            self._find_touched(effects)
         nested = draft.units > 1 or draft.itself in self.roots
-        self.summaries = _summaries(draft, self._units_of_cells()) if nested else {}
+        outward = self._outward_effects() if self.has_heap and draft.units > 1 else {}
+        self.summaries = _summaries(draft, outward) if nested else {}
+        if self.has_heap:
+            self._find_touched([*effects, *outward.values()])
         self._assign_batches(effects)
         self._number_writes()
         self._reachable_writes()
@@ -319,11 +323,14 @@ class Locations:
         """Find the cells that every access touches. One cell stands for all that the same accesses touch."""
         accesses = [(HEAP_READ, root, None) for root in self.roots]
         accesses += [(kind, variable.root, selector) for kind, variable, selector, _ in effects if kind in _ON_HEAP]
+        for access in dict.fromkeys(accesses):
+            self.read[access] = _read(*access)
+            self.written[access] = _written(*access) if _writes_heap((*access, 0)) else ()
+        if not self.draft.held:
+            return
         touching: dict[Cell, list[int]] = {}
-        for number, access in enumerate(dict.fromkeys(accesses), 1):
-            self.read[access] = read = _read(*access)
-            self.written[access] = written = _written(*access) if _writes_heap((*access, 0)) else ()
-            for sign, touched in ((2, read), (-2, written)):
+        for sign, found in ((2, self.read), (-2, self.written)):
+            for number, touched in enumerate(found.values(), 1):
                 for cell, shared in touched:
                     touching.setdefault(cell, []).append(sign * number + shared)
         groups: dict[tuple[int, ...], Cell] = {}
@@ -335,16 +342,40 @@ class Locations:
                 for access, touched in found.items():
                     found[access] = tuple([one for one in touched if one[0] in kept])
 
-    def _units_of_cells(self) -> dict[Cell, set[int]]:
-        """The units whose variables reach each cell."""
-        found: dict[Cell, set[int]] = {}
-        if not self.has_heap or self.draft.units == 1:
-            return found
-        pairs = self.draft.held + self.draft.copies + self.draft.alike
+    def _outward_effects(self) -> dict[int, Effect]:
+        """For every unit, one effect on all objects that its own variables share with those of other units."""
+        draft = self.draft
+        units: dict[Cell, set[int]] = {}
+        pairs = draft.held + draft.copies + draft.alike
         for root in {*self.roots, *(resolve(source[0]) for pair in pairs for source in pair)}:
             if root.heap is not None:
                 for cell, _ in root.heap.reach():
-                    found.setdefault(cell, set()).add(root.scope.unit)
+                    units.setdefault(cell, set()).add(root.scope.unit)
+        read: dict[int, dict[Cell, bool]] = {}
+        written: dict[int, dict[Cell, bool]] = {}
+        for access, unit in self._own_accesses():
+            read.setdefault(unit, {}).update((cell, True) for cell, _ in _read(*access) if len(units[cell]) > 1)
+            if _writes_heap((*access, 0)):
+                found = written.setdefault(unit, {})
+                found.update((cell, True) for cell, _ in _written(*access) if len(units[cell]) > 1)
+        effects: dict[int, Effect] = {}
+        for unit, cells in read.items():
+            changed = written.get(unit, {})
+            if cells or changed:
+                whole: Any = Variable("<value>", draft.scope.module).bind()
+                whole.heap = Cell(named=False)
+                whole.heap.below, whole.heap.around = tuple((cells | changed).items()), tuple(changed.items())
+                effects[unit] = (REARRANGE if changed else HEAP_READ, whole, None, 0)
+        return effects
+
+    def _own_accesses(self) -> set[tuple[Access, int]]:
+        """The accesses of nested functions to the heap behind their own variables."""
+        found: set[tuple[Access, int]] = set()
+        for block, (begin, end) in enumerate(self.draft.spans()):
+            unit = self.draft.unit_of[block]
+            for kind, variable, selector, _ in self.draft.log[begin:end] if unit else ():
+                if (kind == USE or kind in _ON_HEAP) and variable.root.scope.unit == unit:
+                    found.add(((HEAP_READ if kind == USE else kind, variable.root, selector), unit))
         return found
 
     def _assign_batches(self, effects: list[Any]) -> None:
@@ -424,7 +455,7 @@ class Locations:
             around.add(unit)
         for function in functions:
             for kind, touched, selector, _ in self.summaries[function]:
-                if touched.scope.unit in around or kind in _ON_HEAP:
+                if touched.scope.unit in around:
                     yield (kind, touched, selector, node)
 
     def steps(self, effect: Effect, unit: int) -> list[Step]:
@@ -557,10 +588,12 @@ def _leader(leaders: dict[Any, Any], one: Any) -> Any:
     return leader
 
 
-def _summaries(draft: Draft, units: dict[Cell, set[int]]) -> dict[int, list[Effect]]:
-    """For every unit, the effects on variables of other units and on objects that they reach, its own and those of all
+def _summaries(draft: Draft, outward: dict[int, Effect]) -> dict[int, list[Effect]]:
+    """For every unit, the effects on variables of other units and on objects that they share, its own and those of all
     units that it may call."""
     direct: list[dict[Effect, None]] = [{} for _ in range(draft.units)]
+    for unit, effect in outward.items():
+        direct[unit][effect] = None
     calls: list[set[int]] = [set() for _ in range(draft.units)]
     for block, (begin, end) in enumerate(draft.spans()):
         unit = draft.unit_of[block]
@@ -570,10 +603,6 @@ def _summaries(draft: Draft, units: dict[Cell, set[int]]) -> dict[int, list[Effe
             root = variable.root
             if root.scope.unit != unit:
                 direct[unit][(kind, root, selector, 0)] = None
-            elif units and kind in (*_ON_HEAP, USE):
-                access = HEAP_READ if kind == USE else kind
-                if any(units.get(cell, set()) - {unit} for cell, _ in _read(access, root, selector)):
-                    direct[unit][(access, root, selector, 0)] = None
             if kind in _CALLS:
                 calls[unit].update(root.kept if kind == INVOKE else root.functions)
     return {unit: _closure(unit, direct, calls) for unit in range(draft.units)}
