@@ -23,19 +23,16 @@ def bind_closures(draft: Draft) -> None:
 
 
 def _pass_on(draft: Draft) -> None:
-    """Let variables refer to the functions of what they are copies of, or keep those of what they hold."""
-    pairs = [
-        (resolve(to), bool(into), resolve(of), bool(out))
-        for (to, into), (of, out) in [*draft.copies, *draft.held, *draft.extended, *draft.alike]
-    ]
+    """Let variables refer to the functions of what they are copies of, and keep those of all that they are related to."""
+    pairs = [(resolve(to), resolve(of), not into and not out) for (to, into), (of, out) in draft.copies]
+    pairs += [(resolve(to), resolve(of), False) for (to, _), (of, _) in [*draft.held, *draft.extended, *draft.alike]]
     changed = True
     while changed:
         changed = False
-        for to, into, of, out in pairs:
-            given = of.kept if out else of.functions
-            changed |= _add(to.kept if into else to.functions, given)
+        for to, of, same in pairs:
+            changed |= _add(to.functions if same else to.kept, of.functions)
             changed |= _add(to.kept, of.kept) | _add(of.kept, to.kept)
-            if of.method and not to.method and not into and not out:
+            if same and of.method and not to.method:
                 to.method = changed = True
 
 
@@ -55,7 +52,7 @@ def _bind_call(draft: Draft, node: ast.Call, scope: Scope) -> bool:
         if root.method and not path and (id(node), -1) not in draft.bound:
             draft.bound.add((id(node), -1))
             put_by_name(draft, node, (root, ()))
-        _add(units, root.kept if path else root.functions)
+        _add(units, root.kept if path else root.functions + root.kept)
     for unit in units:
         # the function itself is not followed: its parameters are assumed to be distinct
         if unit and (id(node), unit) not in draft.bound:

@@ -446,7 +446,7 @@ class Locations:
     def _applied(self, effect: Effect, unit: int) -> Iterator[Effect]:
         """The effects of a function that is used here on the variables visible from here."""
         called, variable, _, node = effect
-        functions = variable.root.kept if called == INVOKE else variable.root.functions
+        functions = _called(called, variable.root)
         if not functions:
             return
         around = {unit}
@@ -604,8 +604,16 @@ def _summaries(draft: Draft, outward: dict[int, Effect]) -> dict[int, list[Effec
             if root.scope.unit != unit:
                 direct[unit][(kind, root, selector, 0)] = None
             if kind in _CALLS:
-                calls[unit].update(root.kept if kind == INVOKE else root.functions)
+                calls[unit].update(_called(kind, root))
     return {unit: _closure(unit, direct, calls) for unit in range(draft.units)}
+
+
+def _called(kind: int, root: Variable) -> list[int]:
+    """The functions that an effect may call: passing a variable on calls those that it refers to, a call also those
+    that may have come to it through containers, arguments and results."""
+    if kind == USE or not root.kept:
+        return root.functions
+    return root.kept if kind == INVOKE else [*dict.fromkeys(root.functions + root.kept)]
 
 
 def _closure(unit: int, direct: list[dict[Effect, None]], calls: list[set[int]]) -> list[Effect]:
