@@ -7,9 +7,12 @@ took. Every program ends by returning all its variables; aliases show in how the
 
 import ast
 import random
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, NamedTuple
 
-from tests.code.random_programs import E, Spent, few_steps, statement_lists
+from magnetite import code
+from magnetite.code.dependencies import blocks
+from tests.code.random_programs import E, few_steps, reordered, statement_lists
 
 LISTS = ("xs", "ys", "zs")
 OBJECTS = ("o", "q")
@@ -299,26 +302,60 @@ def swapped(source: str, rng: random.Random, swaps: int) -> str:
     return ast.unparse(tree)
 
 
-def outcome(source: str, seed: int) -> Any:
-    """What a program returns, run from a random state: all its variables, or its error; None if it takes too long."""
-    from contextlib import nullcontext
-
+def outcome(source: str, seed: int) -> str | None:
+    """What a program returns and does to its arguments, run from a random state; None if it raises or takes too long,
+    since it does not matter which of two independent statements raises."""
     rng = random.Random(seed)
     names: dict[str, Any] = {"E": E, "Thing": Thing, "Box": Box, "Entered": Entered, "nullcontext": nullcontext}
     exec(compile(source, "<program>", "exec"), names)
     lists = [[rng.randrange(9) for _ in range(rng.randint(1, 3))] for _ in LISTS]
     objects = [Thing(rng.randrange(9), [rng.randrange(9)]) for _ in OBJECTS]
-    numbers = [rng.randrange(9) for _ in NUMBERS]
-    given = [*lists, *objects]
     try:
         with few_steps(3000):
-            result = names["fn"](*lists, *objects, *numbers)
-    except (Spent, RecursionError, MemoryError):
+            result = names["fn"](*lists, *objects, *(rng.randrange(9) for _ in NUMBERS))
+    except Exception:
         return None
-    except Exception as error:  # which of two independent statements raises does not matter
-        return None
-    return repr([_shown(value) for value in (*result, *given)])
+    shown = [(value.n, value.r) if isinstance(value, Thing) else value for value in (*result, *lists, *objects)]
+    return repr(shown)
 
 
-def _shown(value: Any) -> Any:
-    return (value.n, value.r) if isinstance(value, Thing) else value
+def outcomes(source: str) -> list[str | None] | None:
+    """The outcomes of some runs; None for an invalid program."""
+    try:
+        return [outcome(source, seed) for seed in range(3)]
+    except SyntaxError:
+        return None
+
+
+class Counts(NamedTuple):
+    """Texts of a program by whether they have its hash, and whether this is wrong."""
+
+    equal: int
+    different: int
+    contradictions: list[str]
+    """Texts that have the hash of the program, but do something else."""
+    broken: list[str]
+    """Legal orders that do not have the hash of the program."""
+
+
+def compare(seed: int) -> Counts:
+    """A random program against random exchanges of its statements, its legal orders and its reorderings."""
+    rng = random.Random(seed)
+    source = ast.unparse(ast.parse(Aliasing(rng).generate()))
+    expected, name = outcomes(source), code.build(source).hash
+    legal = [reordered(source, rng, blocks) for _ in range(3)] + list(code.reorderings(source).sample(3, seed))
+    texts = {swapped(source, rng, rng.randint(1, 2)): False for _ in range(6)} | dict.fromkeys(legal, True)
+    texts.pop(source, None)
+    equal = different = 0
+    contradictions, broken = [], []
+    for text, is_legal in texts.items():
+        if code.build(text).hash != name:
+            different += 1
+            broken += [text] if is_legal else []
+            continue
+        equal += 1
+        found = outcomes(text)
+        pairs = zip(expected, found, strict=True) if expected and found else ()
+        if any(one != other for one, other in pairs if one is not None and other is not None):
+            contradictions.append(f"{source}\n\n{text}")
+    return Counts(equal, different, contradictions, broken)
