@@ -59,8 +59,7 @@ class Aliasing:
     def __init__(self, rng: random.Random):
         self.rng = rng
         self.count = 0
-        self.lists = list(LISTS)
-        self.objects = list(OBJECTS)
+        self.lists: list[str] = list(LISTS)
         self.nests: dict[str, str] = {}
         """Variables that hold containers of lists, and how to take an element out of each: `t[0]`, `t['k']`, …"""
 
@@ -83,15 +82,28 @@ class Aliasing:
         if self.nests and rng.random() < 0.4:
             return self.nests[rng.choice(list(self.nests))]
         name = rng.choice(self.lists)
-        return rng.choice([name] * 6 + [f"{rng.choice(self.objects)}.r", f"({name} or {rng.choice(self.lists)})",
-                           f"({name} if a < b else {rng.choice(self.lists)})"])
+        return rng.choice(
+            [name] * 6
+            + [
+                f"{rng.choice(OBJECTS)}.r",
+                f"({name} or {rng.choice(self.lists)})",
+                f"({name} if a < b else {rng.choice(self.lists)})",
+            ]
+        )
 
     def number(self) -> str:
         rng = self.rng
         return rng.choice(
-            [str(rng.randrange(9)), *NUMBERS, f"len({self.some_list()})", f"sum({self.some_list()})",
-             f"{rng.choice(self.objects)}.n", f"{rng.choice(self.objects)}.total()",
-             f"len({self.some_list()}) * 2 + a", *(f"len(str({nest}))" for nest in list(self.nests)[:2])]
+            [
+                str(rng.randrange(9)),
+                *NUMBERS,
+                f"len({self.some_list()})",
+                f"sum({self.some_list()})",
+                f"{rng.choice(OBJECTS)}.n",
+                f"{rng.choice(OBJECTS)}.total()",
+                f"len({self.some_list()}) * 2 + a",
+                *(f"len(str({nest}))" for nest in list(self.nests)[:2]),
+            ]
         )
 
     def statement(self, depth: int) -> list[str]:
@@ -115,7 +127,7 @@ class Aliasing:
         rng, name = self.rng, self.fresh("t")
         x, y, z = (rng.choice(self.lists) for _ in range(3))
         old = rng.choice(list(self.nests)) if self.nests else None
-        obj = rng.choice(self.objects)
+        obj = rng.choice(OBJECTS)
         makers: list[tuple[list[str], str]] = [
             ([f"{name} = [{x}, {y}]"], "{}[0]"),
             ([f"{name} = ({x}, {y}, 1)"], "{}[1]"),
@@ -183,7 +195,10 @@ class Aliasing:
             ]
             if self.nests[old].startswith(f"{old}["):
                 makers += [
-                    ([f"{name} = {old}.copy() if hasattr({old}, 'copy') else {old}"], self.nests[old].replace(old, "{}")),
+                    (
+                        [f"{name} = {old}.copy() if hasattr({old}, 'copy') else {old}"],
+                        self.nests[old].replace(old, "{}"),
+                    ),
                     ([f"{name} = type({old})({old})"], self.nests[old].replace(old, "{}")),
                 ]
         lines, element = rng.choice(makers)
@@ -211,7 +226,7 @@ class Aliasing:
                 f"({name} := {x}).append(1)",
                 f"{rng.choice(LISTS)}, {rng.choice(LISTS)} = {rng.choice(LISTS)}, {rng.choice(LISTS)}",
                 f"{rng.choice(LISTS)} = {x}",
-                f"{rng.choice(self.objects)}.r = {x}",
+                f"{rng.choice(OBJECTS)}.r = {x}",
                 f"{rng.choice(OBJECTS)} = {rng.choice(OBJECTS)}",
                 f"{name} = {{'k': {x}}}.pop('k')",
                 f"{name} = {{'k': {x}}}.get('m', {y})",
@@ -230,7 +245,7 @@ class Aliasing:
         """Change a list or an object, by one of its names."""
         rng, x, y, n = self.rng, self.some_list(), self.some_list(), self.number()
         u = self.fresh("u")
-        obj = rng.choice(self.objects)
+        obj = rng.choice(OBJECTS)
         return rng.choice(
             [
                 [f"{x}.append({n})"],
@@ -264,7 +279,7 @@ class Aliasing:
                 [f"for {u} in {{1: {x}, 2: {y}}}.values():", f"    {u}.append({n})"],
                 [f"for {u} in reversed([{x}, {y}]):", f"    {u}.append({n})"],
                 [f"for {u} in ({u} for {u} in [{x}]):", f"    {u}.append({n})"],
-                [f"for {u} in [{obj}, {rng.choice(self.objects)}]:", f"    {u}.n += 1"],
+                [f"for {u} in [{obj}, {rng.choice(OBJECTS)}]:", f"    {u}.n += 1"],
                 [f"{u} = [{u}.append({n}) for {u} in [{x}, {y}]]"],
                 [f"with Entered({x}) as {u}:", f"    {u}.append({n})"],
                 [f"with nullcontext({x}) as {u}:", f"    {u}.append({n})"],
@@ -277,7 +292,7 @@ class Aliasing:
                 [f"{u} = lambda: {x}.append(1)", f"{u}()"],
                 [f"{u} = [lambda: {x}.append(1)]", f"{u}[0]()"],
                 [f"{u} = {x}.append", f"{u}({n})"],
-                [f"try:", f"    {x}.append({n})", f"    raise E({x})", "except E as e:", "    e.args[0].append(1)"],
+                ["try:", f"    {x}.append({n})", f"    raise E({x})", "except E as e:", "    e.args[0].append(1)"],
             ]
         )  # fmt: skip
 

@@ -18,12 +18,15 @@ def bind_closures(draft: Draft) -> None:
     """
     while True:
         _pass_on(draft)
-        if not any([_bind_call(draft, node, scope) for node, scope in draft.calls]):
+        known = len(draft.held)
+        for node, scope in draft.calls:
+            _bind_call(draft, node, scope)
+        if len(draft.held) == known:
             return
 
 
 def _pass_on(draft: Draft) -> None:
-    """Let variables refer to the functions of what they are copies of, and keep those of all that they are related to."""
+    """Let variables refer to the functions of what they are copies of, and keep those of all they are related to."""
     pairs = [(resolve(to), resolve(of), not into and not out) for (to, into), (of, out) in draft.copies]
     pairs += [(resolve(to), resolve(of), False) for (to, _), (of, _) in [*draft.held, *draft.extended, *draft.alike]]
     changed = True
@@ -42,11 +45,10 @@ def _add(units: list[int], more: list[int]) -> bool:
     return bool(new)
 
 
-def _bind_call(draft: Draft, node: ast.Call, scope: Scope) -> bool:
-    """Let parameters refer to arguments, and the result to what is returned; whether there is anything new."""
+def _bind_call(draft: Draft, node: ast.Call, scope: Scope) -> None:
+    """Let parameters refer to arguments, and the result to what is returned."""
     draft.scope = scope
     units: list[int] = []
-    before = len(draft.held)
     for variable, path in aliases(draft, node.func):
         root = resolve(variable)
         if root.method and not path and (id(node), -1) not in draft.bound:
@@ -61,7 +63,6 @@ def _bind_call(draft: Draft, node: ast.Call, scope: Scope) -> bool:
             result = draft.results.get(id(node))
             if result is not None:
                 draft.held += [(result, source) for source in draft.returned.get(unit, ())]
-    return len(draft.held) > before
 
 
 def _bind_arguments(draft: Draft, node: ast.Call, unit: int) -> None:

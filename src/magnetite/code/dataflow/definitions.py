@@ -70,6 +70,9 @@ def _walk(node: Definition, is_method: bool, keep_docstrings: bool, follows_call
     parameters = _header(draft, node, 0)
     draft.scope = Scope("function", draft.scope, 0)
     _bind_parameters(draft, parameters)
+    for entry in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+        if isinstance(entry.annotation, ast.Name) and entry.annotation.id in PLAIN_TYPES:
+            draft.scope.variable(entry.arg).plain += 1
     if parameters and (is_method or parameters[0][0] in ("self", "cls")):
         draft.receiver = draft.scope.variable(parameters[0][0])
     _body(draft, node, 0)
@@ -173,9 +176,9 @@ def _sign(draft: Draft, node: ast.arguments, unit: int) -> None:
     """Record the parameters of a nested function, and let them refer to their defaults."""
     draft.signatures[unit] = node
     positional = [*node.posonlyargs, *node.args]
-    pairs = [*zip(reversed(positional), reversed(node.defaults)), *zip(node.kwonlyargs, node.kw_defaults)]
+    pairs = zip(positional[len(positional) - len(node.defaults) :], node.defaults, strict=True)
     named = {parameter.name: parameter for parameter in draft.parameters[unit]}
-    for entry, default in pairs:
+    for entry, default in [*pairs, *zip(node.kwonlyargs, node.kw_defaults, strict=True)]:
         if default is not None and not literal(draft, default):
             # a default that is new here lives on between the calls
             sources = aliases(draft, default) or [(Variable("<value>", draft.scope).bind(), ())]

@@ -12,7 +12,9 @@ arguments.
 
 from typing import Any
 
-READ, USE, HEAP_READ, WRITE, HEAP_WRITE, DEEP_WRITE, MUTATE, INSERT, REARRANGE, AUGMENT, APPLY, INVOKE, BARRIER = range(13)
+READ, USE, HEAP_READ, WRITE, HEAP_WRITE, DEEP_WRITE, MUTATE, INSERT, REARRANGE, AUGMENT, APPLY, INVOKE, BARRIER = range(
+    13
+)
 """Kinds of effects.
 
 READ and WRITE a variable; USE: read it and its whole heap; HEAP_READ: read a part and everything behind it;
@@ -41,7 +43,19 @@ MUTATORS = frozenset(_MUTATORS.split())
 """Methods that write their receiver even if their result is used."""
 
 INSERTERS = frozenset(
-    {"append", "appendleft", "clear", "extend", "extendleft", "insert", "pop", "popitem", "popleft", "reverse", "rotate"}
+    {
+        "append",
+        "appendleft",
+        "clear",
+        "extend",
+        "extendleft",
+        "insert",
+        "pop",
+        "popitem",
+        "popleft",
+        "reverse",
+        "rotate",
+    }
 )
 """Methods of containers that neither change nor look at the elements."""
 
@@ -51,7 +65,9 @@ REARRANGERS = frozenset(
 )
 """Methods of containers that do not change the elements, but compare them."""
 
-BOUND_METHODS = INSERTERS | REARRANGERS | {"put", "read", "readline", "readlines", "recv", "send", "write", "writelines"}
+BOUND_METHODS = (
+    INSERTERS | REARRANGERS | {"put", "read", "readline", "readlines", "recv", "send", "write", "writelines"}
+)
 """Methods that still change their receiver when they are called by another name: `add = xs.append`."""
 
 WRITERS = frozenset({"next", "anext", "setattr", "delattr"})

@@ -288,7 +288,9 @@ def _call_method(draft: Draft, node: ast.Call, index: int, function: ast.Attribu
     name = function.attr
     if discarded or name in MUTATORS:
         for variable, selector, exact in receivers(draft, function.value, path):
-            kind = MUTATE if not exact else INSERT if name in INSERTERS else REARRANGE if name in REARRANGERS else MUTATE
+            kind = (
+                MUTATE if not exact else INSERT if name in INSERTERS else REARRANGE if name in REARRANGERS else MUTATE
+            )
             draft.side_effects += 1
             draft.log.append((kind, variable, selector, index))
         put(draft, node, function)

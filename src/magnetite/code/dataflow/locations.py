@@ -106,7 +106,7 @@ class Cell:
 
     def either(self) -> list["Cell"]:
         """The cell, and all others that it may be."""
-        found = {find(self): None}
+        found: dict[Cell, None] = {find(self): None}
         pending = list(found)
         while pending:
             for member in map(find, pending.pop().members):
@@ -168,11 +168,11 @@ def _spread(first: Cell, containers: Collection[Cell]) -> tuple[tuple[Cell, bool
 
 def find(one: T) -> T:
     """The representative of a cell's alias class, or of a shape, with path compression."""
-    leader = one
+    leader: Any = one
     while leader.forwarded is not None:
         leader = leader.forwarded
     while one.forwarded is not None:
-        one.forwarded, one = leader, one.forwarded
+        one.forwarded, one = leader, one.forwarded  # pyright: ignore
     return leader
 
 
@@ -293,7 +293,8 @@ class Locations:
         if not any(root.method for root in self.roots):
             return effects
         self.draft.log = [
-            (MUTATE, *effect[1:]) if effect[0] == APPLY and effect[1].root.method else effect for effect in self.draft.log
+            (MUTATE, *effect[1:]) if effect[0] == APPLY and effect[1].root.method else effect
+            for effect in self.draft.log
         ]
         return [effect for effect in self.draft.log if effect[0] != BARRIER]
 
@@ -305,7 +306,7 @@ class Locations:
         unify((_cell(one), _cell(other)) for one, other in draft.copies)
         held = draft.held + draft.extended
         if held:
-            plain = _plain_variables(draft, effects)
+            plain = _plain_variables(effects)
             for whole, member in held:
                 if not _cannot_change(member, plain):
                     include(_cell(whole), _cell(member))
@@ -343,7 +344,8 @@ class Locations:
                     found[access] = tuple([one for one in touched if one[0] in kept])
 
     def _outward_effects(self) -> dict[int, Effect]:
-        """For every unit, one effect on all objects that its own variables share with those of other units."""
+        """For every nested function, one effect on all objects that it reaches by variables of its own, or of a nested
+        function around it, and that other units reach too."""
         draft = self.draft
         units: dict[Cell, set[int]] = {}
         pairs = draft.held + draft.copies + draft.alike
@@ -369,12 +371,12 @@ class Locations:
         return effects
 
     def _own_accesses(self) -> set[tuple[Access, int]]:
-        """The accesses of nested functions to the heap behind their own variables."""
+        """The accesses of nested functions to the heap behind variables of nested functions."""
         found: set[tuple[Access, int]] = set()
         for block, (begin, end) in enumerate(self.draft.spans()):
             unit = self.draft.unit_of[block]
             for kind, variable, selector, _ in self.draft.log[begin:end] if unit else ():
-                if (kind == USE or kind in _ON_HEAP) and variable.root.scope.unit == unit:
+                if (kind == USE or kind in _ON_HEAP) and variable.root.scope.unit > 0:
                     found.add(((HEAP_READ if kind == USE else kind, variable.root, selector), unit))
         return found
 
@@ -548,7 +550,7 @@ def _fields(heap: Cell, selector: str) -> tuple[tuple[Cell, bool], ...]:
     return ((first, first.shared), *((field, True) for field in others if field is not first))
 
 
-def _plain_variables(draft: Draft, effects: list[Any]) -> set[Variable]:
+def _plain_variables(effects: list[Any]) -> set[Variable]:
     """The variables that are only ever bound to numbers and strings."""
     bound = {variable for kind, variable, _, _ in effects if kind == WRITE}
     rebound = {variable.root for variable in bound if variable.root is not variable}

@@ -13,7 +13,19 @@ class Variable:
     """A name as seen from one scope, and the results of the analysis of the variable that it refers to."""
 
     __slots__ = (
-        *("bound", "functions", "imported", "kept", "method", "name", "plain", "plain_from", "rebound", "root", "scope"),
+        *(
+            "bound",
+            "functions",
+            "imported",
+            "kept",
+            "method",
+            "name",
+            "plain",
+            "plain_from",
+            "rebound",
+            "root",
+            "scope",
+        ),
         *("batch", "behind", "heap", "killed", "mask", "through", "used", "writes"),
     )
 

@@ -1,8 +1,8 @@
 """What the value of an expression may be: the sources that it may be an alias of, and what it may hold.
 
 A source is a variable and a path of selectors: `x` is `(x, ())`, `x.a[0]` is `(x, ("a", "[]"))`. A new container, as of
-`[a, b]`, `list(t)` or `Box(a)`, is a variable without a name whose elements (selector `[]`) or parts (selector `*`) hold
-the sources that go into it. What goes into a container may come out of it: by subscripts, loops, unpacking, `pop`.
+`[a, b]`, `list(t)` or `Box(a)`, is a variable without a name whose elements (selector `[]`) or parts (selector `*`)
+hold the sources that go into it. What goes into a container may come out of it: by subscripts, loops, unpacking, `pop`.
 Sources are found only for values that are bound, stored, passed to nested functions, or changed where they stand.
 """
 
@@ -14,21 +14,19 @@ from magnetite.code.dataflow.effects import ANY, SUBSCRIPT
 from magnetite.code.dataflow.scopes import Variable
 from magnetite.code.dataflow.walk import Draft, Path, Source
 
-COPIES = frozenset(
-    """
+_COPIES = """
     list tuple set frozenset sorted reversed iter aiter filter map deque chain islice cycle takewhile dropwhile
     filterfalse starmap accumulate sample nlargest nsmallest keys values elements union intersection difference
     symmetric_difference tee compress from_iterable
-    """.split()
-)
+"""
+COPIES = frozenset(_COPIES.split())
 """Functions and methods whose result has elements of their arguments, or of their receiver."""
 
-TUPLES = frozenset(
-    """
+_TUPLES = """
     zip enumerate zip_longest pairwise product combinations permutations combinations_with_replacement batched groupby
     items most_common
-    """.split()
-)
+"""
+TUPLES = frozenset(_TUPLES.split())
 """Functions and methods whose result has tuples of such elements."""
 
 MAPPINGS = frozenset({"dict", "OrderedDict", "defaultdict", "Counter", "ChainMap", "fromkeys"})
@@ -41,20 +39,18 @@ GETTERS = frozenset({"get", "pop", "popleft", "setdefault", "get_nowait", "__get
 SAME = frozenset({"nullcontext", "closing", "aclosing", "enter_context", "cast", "asarray", "asanyarray", "as_tensor"})
 """Functions that may return their argument."""
 
-PUTTERS = frozenset(
-    "append appendleft add insert push put put_nowait setdefault __setitem__ heappush heappushpop heapreplace".split()
-)
+_PUTTERS = "append appendleft add insert push put put_nowait setdefault __setitem__ heappush heappushpop heapreplace"
+PUTTERS = frozenset(_PUTTERS.split())
 """Methods that put their arguments into their receiver; functions that put the second argument into the first."""
 
 EXTENDERS = frozenset({"extend", "extendleft", "update", "intersection_update", "symmetric_difference_update"})
 """Methods that put the elements of their arguments into their receiver."""
 
-PLAIN_CALLS = frozenset(
-    """
+_PLAIN_CALLS = """
     len int float complex str bool bytes ord chr hash id isinstance issubclass callable hasattr repr format ascii bin
     hex oct
-    """.split()
-)
+"""
+PLAIN_CALLS = frozenset(_PLAIN_CALLS.split())
 """Functions whose result cannot be changed."""
 
 PLAIN_TYPES = frozenset({"int", "float", "complex", "str", "bool", "bytes"})
@@ -72,11 +68,11 @@ def aliases(draft: Draft, node: ast.expr | None) -> list[Source]:
     kind = type(node)
     if kind is ast.Name:
         return [(draft.scope.variable(node.id), ())]  # pyright: ignore
-    rule = _RULES.get(kind)
-    if rule is None:
-        return []
-    found = draft.values.get(id(node))
+    found = draft.values.get(id(node))  # comprehensions and lambdas are recorded by the walk, in their own scopes
     if found is None:
+        rule = _RULES.get(kind)
+        if rule is None:
+            return []
         found = draft.values[id(node)] = rule(draft, node)
     return found
 
@@ -124,7 +120,7 @@ def hold(draft: Draft, wholes: Iterable[Source], members: Iterable[Source]) -> N
 
 
 def put(draft: Draft, node: ast.Call, function: ast.Attribute) -> None:
-    """Record what a method, such as `append`, puts into its receiver, or a function of a module into its first argument.
+    """Record what a method such as `append` puts into its receiver, or a function of a module into its first argument.
 
     Args:
         draft: What the walk has recorded.
@@ -289,11 +285,6 @@ def attribute_named(node: ast.Call) -> str:
     return ANY
 
 
-def _recorded(draft: Draft, node: ast.expr) -> list[Source]:
-    """Comprehensions and lambdas are recorded by the walk, in their own scopes."""
-    return []
-
-
 _RULES: dict[type, Callable[[Draft, Any], list[Source]]] = {
     ast.Attribute: _attribute,
     ast.Subscript: _subscript,
@@ -307,11 +298,6 @@ _RULES: dict[type, Callable[[Draft, Any], list[Source]]] = {
     ast.Dict: _dict,
     ast.BinOp: _operator,
     ast.Call: _call,
-    ast.ListComp: _recorded,
-    ast.SetComp: _recorded,
-    ast.DictComp: _recorded,
-    ast.GeneratorExp: _recorded,
-    ast.Lambda: _recorded,
 }
 
 
