@@ -1,9 +1,13 @@
 """Locations: variables and what is reachable through them, alias classes, and a bit for every write.
 
 Every variable has a cell for the object behind it. A cell has fields, the references `x.attr` and `x[...]` that the
-object holds as far as the function names them, and parts, the cells of the objects that they refer to. `r = xs` unifies
-the cells of both variables, `r = x.a` and `x.a = r` the cell of `r` with a part of `x`, and so on for all their parts
-(Steensgaard 1996): flow-insensitively, in almost linear time. The unified cells are the alias classes.
+object holds as far as the function names them, and a shape with its parts, the cells of the objects that they refer to.
+`r = xs` unifies the cells of both variables, `r = x.a` and `x.a = r` the cell of `r` with a part of `x`, and so on for
+all their parts (Steensgaard 1996): flow-insensitively, in almost linear time. The unified cells are the alias classes.
+
+What is put into a container is not unified with what else is there: in `t = [a, b]` the elements of `t` are a cell that
+includes those of `a` and `b`, so that an access to an element is one to both, but an access to `a` is none to `b`. Only
+their parts are unified, since what is stored into one by way of `t` may be found in it (Das 2000: one level of flow).
 
 Every write to a variable or a cell is a bit; a location is the mask of all its writes. In long functions, variables
 that share no cell are put into separate batches, each with its own bits, so that masks stay short.
