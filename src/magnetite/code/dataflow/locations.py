@@ -39,6 +39,9 @@ from magnetite.code.dataflow.effects import (
 from magnetite.code.dataflow.scopes import Variable, resolve
 from magnetite.code.dataflow.walk import Draft, Source
 
+WORTHWHILE = 400
+"""Number of cells touched by all accesses together from which it pays to look for cells that are touched alike."""
+
 BATCH = 2048
 """Approximate number of writes per batch."""
 
@@ -110,8 +113,11 @@ class Cell:
 
     def either(self) -> list["Cell"]:
         """The cell, and all others that it may be."""
-        found: dict[Cell, None] = {find(self): None}
-        pending = list(found)
+        first = find(self)
+        if not first.members:
+            return [first]
+        found: dict[Cell, None] = {first: None}
+        pending = [first]
         while pending:
             for member in map(find, pending.pop().members):
                 if member not in found:
@@ -310,28 +316,26 @@ class Locations:
         unify((_cell(one), _cell(other)) for one, other in draft.copies)
         held = draft.held + draft.extended
         if held:
-            plain = _plain_variables(effects)
+            plain = _plain_variables(held, effects if draft.units > 1 else [])
             for whole, member in held:
                 if not _cannot_change(member, plain):
                     include(_cell(whole), _cell(member))
         for one, other in draft.alike:
             liken(_cell(one), _cell(other))
-        for kind, variable, selector, _ in effects:
-            if selector is not None and kind in _ON_HEAP:
-                variable.root.heap.part(selector)
-        for kind, variable, selector, _ in effects:
+        accesses = _accesses(effects)
+        for _, root, selector in accesses:
+            root.heap.part(selector)
+        for kind, root, selector in accesses:
             if selector is not None and kind in (HEAP_READ, HEAP_WRITE):
-                for cell in variable.root.heap.either():
+                for cell in root.heap.either():
                     cell.field(selector)
 
     def _find_touched(self, effects: list[Any]) -> None:
         """Find the cells that every access touches. One cell stands for all that the same accesses touch."""
-        accesses = [(HEAP_READ, root, None) for root in self.roots]
-        accesses += [(kind, variable.root, selector) for kind, variable, selector, _ in effects if kind in _ON_HEAP]
-        for access in dict.fromkeys(accesses):
+        for access in dict.fromkeys([(HEAP_READ, root, None) for root in self.roots]) | _accesses(effects):
             self.read[access] = _read(*access)
             self.written[access] = _written(*access) if _writes_heap((*access, 0)) else ()
-        if not self.draft.held:
+        if sum(map(len, self.read.values())) < WORTHWHILE:
             return
         touching: dict[Cell, list[int]] = {}
         for sign, found in ((2, self.read), (-2, self.written)):
@@ -353,7 +357,7 @@ class Locations:
         draft = self.draft
         units: dict[Cell, set[int]] = {}
         pairs = draft.held + draft.copies + draft.alike
-        for root in {*self.roots, *(resolve(source[0]) for pair in pairs for source in pair)}:
+        for root in {*self.roots, *(source[0].root for pair in pairs for source in pair)}:
             if root.heap is not None:
                 for cell, _ in root.heap.reach():
                     units.setdefault(cell, set()).add(root.scope.unit)
@@ -554,28 +558,42 @@ def _fields(heap: Cell, selector: str) -> tuple[tuple[Cell, bool], ...]:
     return ((first, first.shared), *((field, True) for field in others if field is not first))
 
 
-def _plain_variables(effects: list[Any]) -> set[Variable]:
-    """The variables that are only ever bound to numbers and strings."""
-    bound = {variable for kind, variable, _, _ in effects if kind == WRITE}
-    rebound = {variable.root for variable in bound if variable.root is not variable}
-    found = {variable for variable in bound - rebound if variable.plain == variable.rebound}
-    changed = True
-    while changed:
-        wrong = {variable for variable in found if any(resolve(one) not in found for one in variable.plain_from)}
+def _accesses(effects: list[Any]) -> dict[Access, None]:
+    """The distinct accesses to the heap among effects."""
+    return {(kind, variable.root, selector): None for kind, variable, selector, _ in effects if kind in _ON_HEAP}
+
+
+def _plain_variables(held: list[tuple[Source, Source]], effects: list[Any]) -> set[Variable]:
+    """The variables among what is held that are only ever bound to numbers and strings.
+
+    Args:
+        held: Pairs of a whole and a member.
+        effects: Where there are nested functions, which may bind variables of others, all effects.
+    """
+    elsewhere = {one.root for kind, one, _, _ in effects if kind == WRITE and one.root is not one}
+    pending = [member[0].root for _, member in held]
+    found: set[Variable] = set()
+    while pending:
+        root = pending.pop()
+        if root.plain and root.plain == root.rebound and root not in found and root not in elsewhere:
+            found.add(root)
+            pending += [one.root for one in root.plain_from]
+    wrong = found
+    while wrong:
+        wrong = {root for root in found if any(one.root not in found for one in root.plain_from)}
         found -= wrong
-        changed = bool(wrong)
     return found
 
 
 def _cannot_change(source: Source, plain: set[Variable]) -> bool:
     """Whether a source is a number, a string or a function of Python's own."""
-    root = resolve(source[0])
+    root = source[0].root
     return root in plain or (not root.bound and hasattr(builtins, root.name))
 
 
 def _cell(source: Source) -> Cell:
     variable, path = source
-    root: Any = resolve(variable)
+    root: Any = variable.root
     if root.heap is None:
         root.heap = Cell(named=root.name != "<value>")
     cell = find(root.heap)
