@@ -92,3 +92,23 @@ def test_pair_encodings_are_written_as_arrays_only(tmp_path, odd):
 def test_options_set_the_fields_of_the_encoding(name, options, expected):
     assert make_encoding(name, options) == expected
     assert type(expected) is ENCODINGS[name]
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_files_are_encoded_together_as_each_alone(tmp_path, odd, odd_weighted, monkeypatch, capsys, encoding):
+    """Bit for bit, also if only some of the files have weights."""
+    files = []
+    for number, graphs in enumerate((odd[:5], odd_weighted[5:9], odd[9:10])):
+        files.append(tmp_path / f"graphs{number}.safetensors")
+        graphs.save(files[-1])
+
+    def encoded(*paths):
+        out = tmp_path / "pe.safetensors"
+        code, _, stderr = call(monkeypatch, capsys, "encode", *paths, "--encoding", encoding, "--out", out)
+        assert code == 0, stderr
+        return kind.load(out)
+
+    kind = type(make_encoding(encoding, {})(odd[:1]))
+    together, alone = encoded(*files), [encoded(path) for path in files]
+    joined = type(together).concat(alone).tensors()
+    assert all(torch.equal(tensor, joined[name]) for name, tensor in together.tensors().items())

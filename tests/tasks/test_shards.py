@@ -120,7 +120,7 @@ def test_the_command(tmp_path):
         (["sums"], "unknown task 'sums': choose one of distances, sorting"),
         (["distances", "--target", "colour"], "unknown target 'colour'"),
         (["distances", "--split", "all"], "unknown split 'all'"),
-        (["distances", "--train", "0"], "train must be at least 1, got 0"),
+        (["distances", "--train", "0"], "train must be a positive integer, got 0"),
     ],
 )
 def test_bad_input_is_named_and_nothing_written(arguments, message, tmp_path):

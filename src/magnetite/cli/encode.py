@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
+from magnetite.cli._device import device_named
 from magnetite.encodings import ENCODINGS, Depth, Eigenpairs, MagneticLaplacian, NodeEncoding, RandomWalk
 from magnetite.encodings.cache import Encoding, cached, shards
 from magnetite.graphs import FORMATS, Digraphs, node_numbers, read
@@ -104,7 +105,7 @@ def encode(
     graphs = Digraphs.concat(map(read, inputs))
     names = graphs.names or node_numbers(graphs)
     unnamed = graphs.replace(names=None)  # the cache is found by content, whatever the nodes are called
-    result = _with_progress(method, unnamed.to(_device(device)), cache).to("cpu")
+    result = _with_progress(method, unnamed.to(device_named(device)), cache).to("cpu")
     if out.suffix in TABLE_WRITERS:
         write_table(out, node_table(result, names))
     else:
@@ -182,15 +183,6 @@ def _potentials(option: str, value: Any) -> Any:
         return value
     potentials: list[Potential] = [Relative(q) for q in value] if option == "relative_q" else value
     return potentials[0] if len(potentials) == 1 else tuple(potentials)
-
-
-def _device(name: str) -> torch.device:
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).split("\n")[0]
-        raise ValueError(f"device {name!r} cannot be used ({reason}): use cpu, or cuda if there is a GPU") from error
-    return torch.device(name)
 
 
 def _with_progress(method: Encoding[Packed], graphs: Digraphs, cache: Path | None) -> Packed:

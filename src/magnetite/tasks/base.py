@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int, Int16
 from torch import Tensor
 
 from magnetite.batching import Batch, QueryPairs
+from magnetite.encodings.checks import check_fields
 from magnetite.graphs import Digraphs
 from magnetite.nn.embeddings import Embedding
 from magnetite.nn.heads import Head
@@ -192,6 +193,10 @@ class Task(ABC):
     seed: int
     shard_size: int
 
+    def __post_init__(self) -> None:
+        """Check the fields against their types and domains; a task that checks more calls this first."""
+        check_fields(self)
+
     @abstractmethod
     def split(self, name: str) -> Split:
         """Sizes and number of graphs of a split."""
@@ -283,10 +288,3 @@ def check_split(name: str) -> None:
     """Raise an error if there is no such split."""
     if name not in SPLITS:
         raise ValueError(f"unknown split {name!r}: choose one of {', '.join(SPLITS)}")
-
-
-def check_counts(task: Task, *names: str, least: int = 1) -> None:
-    """Raise an error if one of these options is below `least`."""
-    for name in names:
-        if getattr(task, name) < least:
-            raise ValueError(f"{name} must be at least {least}, got {getattr(task, name)}")

@@ -25,6 +25,9 @@ from magnetite.training.log import Display, RunLog, duration
 from magnetite.training.models import build_model
 from magnetite.training.optim import AdaptiveClipping, adamw, learning_rate, set_learning_rate
 
+PLANNED_EPOCHS = 1000
+"""Number of epochs whose orders determine the shapes of batches."""
+
 
 class Interrupted(KeyboardInterrupt):
     """Raised when the user stopped the run; its progress has been saved."""
@@ -76,7 +79,8 @@ class Trainer:
         self.total = max(1, round(config.optim.epochs * config.optim.budget * self.data.steps))
         self.warmup = min(self.total, round(config.optim.warmup * config.optim.budget * self.data.steps))
         if not self.progress.shapes:
-            self.progress.shapes = self.data.shapes(epochs=-(-self.total // self.data.steps))
+            # Every epoch has its own order; those after the planned ones may enlarge the shapes.
+            self.progress.shapes = self.data.shapes(epochs=min(-(-self.total // self.data.steps), PLANNED_EPOCHS))
         # A captured step reads the layouts of its shapes: keep them alive.
         self.layouts = [Layout.of(shape.buckets, device) for shape in self.progress.shapes]
         captures = config.run.capture and device.type == "cuda" and self.share.processes == 1
