@@ -117,7 +117,7 @@ class Cell:
         if not first.members:
             return [first]
         found: dict[Cell, None] = {first: None}
-        pending = [first]
+        pending: list[Cell] = [first]
         while pending:
             for member in map(find, pending.pop().members):
                 if member not in found:
@@ -332,7 +332,8 @@ class Locations:
 
     def _find_touched(self, effects: list[Any]) -> None:
         """Find the cells that every access touches. One cell stands for all that the same accesses touch."""
-        for access in dict.fromkeys([(HEAP_READ, root, None) for root in self.roots]) | _accesses(effects):
+        accesses: dict[Access, None] = {(HEAP_READ, root, None): None for root in self.roots}
+        for access in accesses | _accesses(effects):
             self.read[access] = _read(*access)
             self.written[access] = _written(*access) if _writes_heap((*access, 0)) else ()
         if sum(map(len, self.read.values())) < WORTHWHILE:
