@@ -2,7 +2,8 @@
 
 The parameters `xs`, `ys`, `zs` are lists of numbers, `o` and `q` objects with an attribute `n` (a number) and `r` (a
 list), `a` and `b` numbers. Programs put them into containers, take them out again, and change and look at what they
-took. Every program ends by returning all its variables; aliases show in how their values change.
+took. Every program ends by returning its parameters; aliases show in how their values change. Other variables are seen
+only as far as they change these, and runs that raise are not compared.
 """
 
 import ast
@@ -54,7 +55,7 @@ class Entered:
 
 
 class Aliasing:
-    """Generates programs: `lists` are the variables that hold lists of numbers, `boxes` those that hold containers."""
+    """Generates programs; `lists` are the variables that hold lists of numbers."""
 
     def __init__(self, rng: random.Random):
         self.rng = rng
