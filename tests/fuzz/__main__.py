@@ -84,7 +84,7 @@ class _Worker:
             start_new_session=True,
         )
         self.lines: queue.Queue[str | None] = queue.Queue()
-        self.started = False
+        self.started = self.late = False
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 
@@ -102,13 +102,14 @@ class _Worker:
             # The first case includes imports and the compilation of kernels.
             line = self.lines.get(timeout=SECONDS if self.started else 2 * SECONDS)
         except queue.Empty:
+            self.late = True
             return None
         self.started = True
         return line
 
     def cause_of_death(self) -> str:
         """Why there is no further line."""
-        if self.process.poll() is None and self.lines.empty():
+        if self.late:
             return f"took longer than {SECONDS} s"
         code = self.process.wait()
         self.errors.seek(0)
