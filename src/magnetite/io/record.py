@@ -64,7 +64,7 @@ def read_record(path: Path) -> dict[str, Any]:
     return content
 
 
-MEASURING = ("src", "benchmarks", "paper")
+MEASURING = ("src", "benchmarks", "paper", "tests/fuzz")
 """Folders of the clone whose files affect results."""
 
 
