@@ -28,6 +28,9 @@ REALS: Dtypes = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 LARGEST = 2**31 - 1
 """Largest number of nodes of a graph, because the nodes of a graph are numbered with 32 bits."""
 
+SHORT, TOGETHER = 32, 16_384
+"""Graphs with fewer entries than this on average are checked so many at a time."""
+
 NAMES = ("name_bytes", "name_lengths")
 """Tensors with the names of nodes, which `magnetite encode` may add to the file of a result."""
 
@@ -365,16 +368,27 @@ def check_pairs(packed: Packed, pair_ptr: Int[Tensor, " starts"]) -> None:
 
 
 def _all_inside(numbers: Tensor, pointer: Tensor, sizes: Tensor) -> bool:
-    """One pass without temporary arrays: as unsigned integers, negative numbers are larger than any size."""
-    begins, ends = pointer.numpy()[:-1], pointer.numpy()[1:]
-    limits = sizes.numpy()
-    held = begins < ends
+    """Whether all numbers of each graph are below its size: as unsigned integers, negative numbers are above it."""
+    rows, bounds = numbers.numpy(), pointer.numpy()
+    rows, limits = rows.view(f"u{rows.itemsize}"), sizes.numpy()
+    if rows.shape[1] < SHORT * len(limits):
+        return _all_below(rows, bounds, limits)
+    begins, limits = bounds[:-1], limits.astype(np.uint64)
+    held = begins < bounds[1:]
     if not held.all():
         begins, limits = begins[held], limits[held]
-    rows = numbers.numpy()
-    rows = rows.view(f"u{rows.itemsize}")
-    limits = limits.astype(np.uint64)
     return all(bool((np.maximum.reduceat(row, begins) < limits).all()) for row in rows)
+
+
+def _all_below(rows: np.ndarray, bounds: np.ndarray, limits: np.ndarray) -> bool:
+    """The same for many graphs of few entries, some graphs at a time, so that temporary arrays stay in the cache."""
+    limits = np.minimum(limits, min(np.iinfo(rows.dtype).max, LARGEST)).astype(rows.dtype)
+    for first in range(0, len(limits), TOGETHER):
+        some = bounds[first : first + TOGETHER + 1]
+        each = np.repeat(limits[first : first + TOGETHER], np.diff(some))
+        if not all((row[some[0] : some[-1]] < each).all() for row in rows):
+            return False
+    return True
 
 
 def _is_required(field: Any) -> bool:
