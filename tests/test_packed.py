@@ -184,3 +184,12 @@ def test_weighted_graphs_without_edges_are_stored(tmp_path):
     empty = mt.Digraphs.from_edges(torch.zeros(2, 0, dtype=torch.long), 2, torch.zeros(0))
     empty.save(tmp_path / "a.safetensors")
     assert mt.read(tmp_path / "a.safetensors").weights.shape == (0,)
+
+
+@pytest.mark.parametrize("count", [1, 100])
+@pytest.mark.parametrize("number", [-1, -2, -32768])
+def test_negative_numbers_are_outside_of_graphs_larger_than_their_type(number: int, count: int) -> None:
+    numbers = torch.tensor([[0] * (count - 1) + [number]], dtype=torch.int16)
+    pointer, sizes = torch.tensor([0, count]), torch.tensor([70_000])
+    assert first_outside(numbers, pointer, sizes) == count - 1
+    assert first_outside(numbers.clamp(min=0), pointer, sizes) is None

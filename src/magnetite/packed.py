@@ -370,19 +370,19 @@ def check_pairs(packed: Packed, pair_ptr: Int[Tensor, " starts"]) -> None:
 def _all_inside(numbers: Tensor, pointer: Tensor, sizes: Tensor) -> bool:
     """Whether all numbers of each graph are below its size: as unsigned integers, negative numbers are above it."""
     rows, bounds = numbers.numpy(), pointer.numpy()
-    rows, limits = rows.view(f"u{rows.itemsize}"), sizes.numpy()
+    limits = np.minimum(sizes.numpy(), min(np.iinfo(rows.dtype).max, LARGEST) + 1)
+    rows = rows.view(f"u{rows.itemsize}")
     if rows.shape[1] < SHORT * len(limits):
-        return _all_below(rows, bounds, limits)
-    begins, limits = bounds[:-1], limits.astype(np.uint64)
-    held = begins < bounds[1:]
+        return _all_below(rows, bounds, limits.astype(rows.dtype))
+    begins, held = bounds[:-1], bounds[:-1] < bounds[1:]
     if not held.all():
         begins, limits = begins[held], limits[held]
+    limits = limits.astype(rows.dtype)
     return all(bool((np.maximum.reduceat(row, begins) < limits).all()) for row in rows)
 
 
 def _all_below(rows: np.ndarray, bounds: np.ndarray, limits: np.ndarray) -> bool:
     """The same for many graphs of few entries, some graphs at a time, so that temporary arrays stay in the cache."""
-    limits = np.minimum(limits, min(np.iinfo(rows.dtype).max, LARGEST)).astype(rows.dtype)
     for first in range(0, len(limits), TOGETHER):
         some = bounds[first : first + TOGETHER + 1]
         each = np.repeat(limits[first : first + TOGETHER], np.diff(some))
