@@ -13,6 +13,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # for paper
 
 from magnetite.io.record import read_record  # noqa: E402
+from magnetite.io.storage import replacing  # noqa: E402
 from paper.charts import LENGTHS  # noqa: E402
 from paper.store import Store  # noqa: E402
 
@@ -344,19 +345,45 @@ def table(chosen: Iterable[Row]) -> str:
     return "\n".join(lines + [f"| {r.what} | {r.against} | {r.figure} | `{r.command}` |" for r in chosen])
 
 
-def written(text: str, chosen: Iterable[Row]) -> str:
-    """The text with the table between its markers."""
-    before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n{table(chosen)}\n{END}{rest.split(END)[1]}"
+def fuzzed() -> str:
+    """Cases that the fuzzers tried and that failed, before and after what they found was mended, in Markdown."""
+    before, now = (result(name)["targets"] for name in ("reliability-before", "reliability"))
+    lines = ["| target | cases | failed | failed before | what a case is |", "|---|---|---|---|---|"]
+    for name, found in now.items():
+        old = before[name]
+        share = f"{old['failed']:,}" if old["cases"] == found["cases"] else f"{old['failed']:,} of {old['cases']:,}"
+        lines.append(f"| `{name}` | {found['cases']:,} | {found['failed']:,} | {share} | {found['about']} |")
+    return "\n".join(lines)
+
+
+def validated() -> str:
+    """What validation adds to reading a file, in Markdown."""
+    lines = ["| file | MB | read | read and validated | ratio |", "|---|---|---|---|---|"]
+    for row in result("benchmark-validation")["rows"]:
+        times = (f"{1000 * row[name]:.0f} ms" for name in ("read", "validated"))
+        lines.append(f"| {row['file']} | {row['megabytes']:.0f} | {' | '.join(times)} | {row['ratio']:.2f} |")
+    return "\n".join(lines)
+
+
+def written(text: str, tables: Sequence[str]) -> str:
+    """The text with the tables between its markers, in order."""
+    first, *rest = text.split(BEGIN)
+    parts = [f"{BEGIN}\n{made}\n{END}{part.split(END)[1]}" for made, part in zip(tables, rest, strict=True)]
+    return first + "".join(parts)
 
 
 def pages() -> dict[Path, str]:
     """The new text of each page."""
     every = rows()
-    chosen = {ROOT / "README.md": [row for row in every if row.main], ROOT / "docs" / "results.md": every}
-    return {path: written(path.read_text(encoding="utf-8"), some) for path, some in chosen.items()}
+    tables = {
+        ROOT / "README.md": [table(row for row in every if row.main)],
+        ROOT / "docs" / "results.md": [table(every)],
+        ROOT / "docs" / "reliability.md": [fuzzed(), validated()],
+    }
+    return {path: written(path.read_text(encoding="utf-8"), made) for path, made in tables.items()}
 
 
 if __name__ == "__main__":
     for path, text in pages().items():
-        path.write_text(text, encoding="utf-8")
+        with replacing(path) as part:
+            part.write_text(text, encoding="utf-8")

@@ -1,20 +1,20 @@
 """Training runs of figures: each cell is a configuration that is trained once; its result is one JSON file."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
-from filelock import FileLock, Timeout
 from rich.console import Console
 
 from magnetite.io.record import Record, read_record
-from magnetite.io.storage import write_json
+from magnetite.io.storage import PREFIX, InUse, locked, remove_leftovers, write_json
 from magnetite.training import runs
 from magnetite.training.config import Config, changed, configuration
-from paper.store import Result, Store
+from paper.store import Result, Store, lost
 
 WHOLE, SIX_MILLION, FOUR_MILLION, TWO_MILLION, HALF_MILLION = 1.0, 1 / 2, 1 / 3, 1 / 6, 1 / 24
 """Fractions of the paper's 12 million training graphs."""
@@ -67,6 +67,17 @@ class Request:
             if budget > self.budget or seed != self.seed:
                 raise ValueError(f"{path} has budget {budget:g} and seed {seed}: pass another folder as --out")
         return Record(name, self.seed)
+
+    def write(self, record: Record, result: Mapping[str, Any]) -> Path:
+        """Write the result of a figure; raise an error if the present one has values that this one lacks."""
+        path = self.out / f"{record.name}.json"
+        gone = lost(read_record(path)["result"], result) if path.exists() else None
+        if gone is not None:
+            raise ValueError(
+                f"{path} has {gone}, which is missing in the new figure: train the cell first, or pass another folder "
+                "as --out"
+            )
+        return record.write(self.out, result)
 
     @cached_property
     def store(self) -> Store:
@@ -121,6 +132,7 @@ def train_missing(cells: Sequence[Cell], request: Request) -> dict[str, Result]:
     if not chosen:
         names = ", ".join(cell.name for cell in cells)
         raise ValueError(f"--only {request.only!r} matches no cell: use a part of one of {names}")
+    remove_leftovers(request.out / "cells")
     for number, cell in enumerate(chosen if request.train else (), start=1):
         if cell.result(request) is not None:
             continue
@@ -132,16 +144,15 @@ def train_missing(cells: Sequence[Cell], request: Request) -> dict[str, Result]:
                     console.print(line)
                     _train(cell, request)
                     request.store.refresh()
-        except Timeout:
+        except InUse:
             console.print(f"{line}: in progress in another process")
     return {cell.name: result for cell in cells if (result := cell.result(request)) is not None}
 
 
-def lock(cell: Cell, request: Request) -> FileLock:
+def lock(cell: Cell, request: Request) -> AbstractContextManager[None]:
     """A lock next to the result; it is released when its process dies, and no process waits for it."""
     path = cell.path(request)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return FileLock(path.with_name(f".{path.stem}.lock"), timeout=0)
+    return locked(path.with_name(f"{PREFIX}{path.stem}.lock"), cell.name)
 
 
 def _train(cell: Cell, request: Request) -> None:

@@ -1,6 +1,7 @@
 """Tables and charts of the results of training runs."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,11 +48,22 @@ def caption(results: Mapping[str, Result]) -> str:
     return f"{span} graphs seen (budget {', '.join(f'{budget:g}' for budget in budgets)} of the preset's training)"
 
 
-def write(record: Record, request: Request, result: Mapping[str, Any], results: Mapping[str, Result]) -> None:
-    """Write the JSON file of a figure and print the paths."""
+def write(
+    record: Record,
+    request: Request,
+    result: Mapping[str, Any],
+    results: Mapping[str, Result],
+    draw: Callable[[], None],
+) -> None:
+    """Write the JSON file of a figure, draw it, and print the paths; without any result, there is nothing to write."""
+    console = Console(soft_wrap=True)
+    if not results:
+        console.print(f"{record.name}: not written, because no cell has been trained")
+        return
     cells = {name: cell.provenance() for name, cell in results.items()}
-    path = record.write(request.out, {"budget": request.budget, **result, "cells": cells})
-    Console(soft_wrap=True).print(f"figure: {request.out / record.name}.png and .svg, numbers: {path}")
+    path = request.write(record, {"budget": request.budget, **result, "cells": cells})
+    draw()
+    console.print(f"figure: {request.out / record.name}.png and .svg, numbers: {path}")
 
 
 def by_length(name: str, cells: Sequence[Cell], request: Request) -> None:
@@ -66,8 +78,8 @@ def by_length(name: str, cells: Sequence[Cell], request: Request) -> None:
             for cell in cells
         }
         print_table(f"{name}, {kind} by length: {caption(results)}", ticks, panels[kind])
-    line_chart(request.out / name, panels, ticks, "length", results)
-    write(record, request, {"lengths": list(LENGTHS), **panels}, results)
+    picture = partial(line_chart, request.out / name, panels, ticks, "length", results)
+    write(record, request, {"lengths": list(LENGTHS), **panels}, results, picture)
 
 
 def bar_chart(path: Path, panels: Bars, results: Mapping[str, Result]) -> None:
@@ -103,8 +115,8 @@ def by_column(
         headings = [column.replace("-", " ") for column in columns[part]]  # so that they can be wrapped
         print_table(f"{name}, test: {caption(results)}", headings, {row: values[row][part] for row in rows})
     panels = {column: {row: values[row][i] for row in rows} for i, column in enumerate(columns)}
-    draw(request.out / name, panels, results)
-    write(record, request, {"columns": columns, "rows": values}, results)
+    picture = partial(draw, request.out / name, panels, results)
+    write(record, request, {"columns": columns, "rows": values}, results, picture)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Mapping[str, Values]) -> None:

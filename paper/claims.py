@@ -338,7 +338,7 @@ def judge(request: Request) -> None:
         table.add_row(number, claim.text, "\n".join(lines), verdict)
         parts = [{"figures": part.figures, "holds": part.holds} for part in found]
         rows[number] = {"claim": claim.text, "verdict": verdict, "parts": parts, "not_run": missing}
-    path = record.write(request.out, {"thresholds": THRESHOLDS, "claims": rows})
+    path = request.write(record, {"thresholds": THRESHOLDS, "claims": rows})
     console = Console(soft_wrap=True)
     console.print(table)
     console.print(f"written: {path}")

@@ -216,7 +216,7 @@ def show(request: Request) -> None:
             figure = figure_cells()[name][0] if name in figure_cells() else "hypotheses"
             console.print(f"  {name}: {text or f'not run: python -m paper {figure}'}")
         rows.append({"claim": one.claim, "hypothesis": one.text, "measured": lines})
-    path = record.write(request.out, {"budget": request.budget, "hypotheses": rows, "cells": used})
+    path = request.write(record, {"budget": request.budget, "hypotheses": rows, "cells": used})
     console.print(f"written: {path}")
 
 

@@ -1,5 +1,6 @@
 """Figures of sorting networks: encodings by length, the potential, message passing."""
 
+from functools import partial
 from typing import Any
 
 from magnetite.training.config import configuration
@@ -70,8 +71,9 @@ def figure_potentials(request: Request) -> None:
     }
     ticks = [f"{q:g}" for q in POTENTIALS]
     print_table(f"Accuracy by length and q': {caption(results)}", ticks, lines)
-    line_chart(request.out / record.name, {"accuracy": lines}, ticks, "relative potential q'", results)
-    write(record, request, {"potentials": list(POTENTIALS), "accuracy": lines}, results)
+    panels = {"accuracy": lines}
+    picture = partial(line_chart, request.out / record.name, panels, ticks, "relative potential q'", results)
+    write(record, request, {"potentials": list(POTENTIALS), **panels}, results, picture)
 
 
 def figure_gnn(request: Request) -> None:

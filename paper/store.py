@@ -109,6 +109,24 @@ class Store:
             raise DamagedFile(f"{path} has no row with {key} {value}: {ADVICE}") from error
 
 
+def lost(old: Any, new: Any, place: str = "") -> str | None:
+    """The first place with a value in `old` and none in `new`; lists of what has not been run may become shorter.
+
+    >>> lost({"f1": [0.5, None]}, {"f1": [0.5, 0.7]})
+    >>> lost({"f1": [0.5, 0.7]}, {"f1": [0.5, None]})
+    'f1/1'
+    """
+    if isinstance(old, Mapping):
+        parts = [(str(name), value, new.get(name) if isinstance(new, Mapping) else None) for name, value in old.items()]
+    elif isinstance(old, list | tuple):
+        others = list(new) if isinstance(new, list | tuple) else []
+        parts = [(str(i), value, others[i] if i < len(others) else None) for i, value in enumerate(old)]
+    else:
+        return place if old is not None and new is None else None
+    found = (lost(value, other, f"{place}/{name}".lstrip("/")) for name, value, other in parts if name != "not_run")
+    return next((gone for gone in found if gone is not None), None)
+
+
 def _read(path: Path) -> dict[str, Any]:
     content = read_record(path)
     missing = {"config", "figures", "graphs_seen"} - content["result"].keys()

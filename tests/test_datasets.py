@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from magnetite.io.storage import DamagedFile, read_json, write_json
 from magnetite.tasks import Distances, Sorting
 
 pytest.importorskip("torch_geometric")
@@ -83,3 +84,28 @@ def test_pre_transformed_data_are_stored_without_pickle(tmp_path):
     assert ".safetensors" in extensions
     with pytest.raises(ValueError, match="tensors only"):
         SortingDataset(tmp_path, Sorting(valid=5), "valid", pre_transform=lambda data: data.update({"name": "x"}))
+
+
+def test_damaged_incomplete_and_other_stored_data_are_made_again(tmp_path):
+    task, folder = Sorting(valid=5), tmp_path / "processed"
+    whole = SortingDataset(tmp_path, task, "valid", pre_transform=Mark(3))
+    (shard,) = folder.glob("valid-*.safetensors")
+    (stored,) = folder.glob("transformed-*.safetensors")
+    SortingDataset(tmp_path, task, "valid", pre_transform=Mark(4))
+    (other,) = set(folder.glob("transformed-*.safetensors")) - {stored}
+    stored.write_bytes(other.read_bytes())  # a file of another transform under this name
+    assert SortingDataset(tmp_path, task, "valid", pre_transform=Mark(3))[0].mark.unique().tolist() == [3]
+    stored.write_bytes(stored.read_bytes()[:-1] + b"x")
+    assert SortingDataset(tmp_path, task, "valid", pre_transform=Mark(3))[0].mark.unique().tolist() == [3]
+    manifest = read_json(folder / "manifest.json", "manifest", "")
+    write_json(folder / "manifest.json", {**manifest, "files": {}})  # killed before the manifest was completed
+    assert torch.equal(SortingDataset(tmp_path, task, "valid").edge_index, whole.edge_index)
+    shard.write_bytes(shard.read_bytes()[:-1] + b"x")
+    with pytest.raises(DamagedFile, match=r"valid-00000.safetensors does not match its checksum"):
+        SortingDataset(tmp_path, task, "valid")
+
+
+def test_a_transform_without_a_name_is_not_stored(tmp_path):
+    dataset = SortingDataset(tmp_path, Sorting(valid=5), "valid", pre_transform=lambda data: data)
+    assert len(dataset) == 15
+    assert not list((tmp_path / "processed").glob("transformed-*"))

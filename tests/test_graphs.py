@@ -1,3 +1,4 @@
+from fractions import Fraction
 from pathlib import Path
 
 import networkx as nx
@@ -6,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from scipy.sparse import coo_array, csr_matrix
-from torch_geometric.data import Batch, Data
+from torch_geometric.data import Batch, Data, HeteroData, TemporalData
 
 import magnetite as mt
 from magnetite.io.storage import DamagedFile
@@ -218,6 +219,95 @@ def test_bad_input_is_rejected_with_the_reason(build, message):
     with pytest.raises(ValueError, match=message) as caught:
         build()
     assert "\n" not in str(caught.value)
+
+
+EDGES = torch.tensor([[0, 1], [1, 2]])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float8_e4m3fn, torch.int32, torch.float32])
+def test_weights_of_any_real_type_are_read(dtype):
+    weights = torch.tensor([1.0, 2.0]).to(dtype)
+    data = Data(edge_index=EDGES, num_nodes=3, edge_weight=weights, edge_attr=torch.ones(2, 3, dtype=torch.bfloat16))
+    for graphs in (mt.Digraphs.from_pyg(data), mt.Digraphs.from_edges(EDGES, edge_weight=weights)):
+        assert graphs.weights.tolist() == [1, 2]
+        mt.MagneticLaplacian(k=2)(graphs)
+    assert mt.Digraphs.from_pyg(data).edge_features["edge_attr"].dtype == torch.bfloat16
+
+
+def test_gradients_that_end_here_are_announced():
+    weights = torch.ones(2, requires_grad=True)
+    with pytest.warns(UserWarning, match="edge_weight requires gradients, but graphs do not pass gradients on"):
+        mt.Digraphs.from_edges(EDGES, edge_weight=weights)
+    with pytest.warns(UserWarning, match="edge_weight requires gradients"):
+        mt.Digraphs.from_pyg(Data(edge_index=EDGES, num_nodes=3, edge_weight=weights))
+    with pytest.warns(UserWarning, match="x requires gradients"):
+        mt.Digraphs.from_pyg(Data(edge_index=EDGES, num_nodes=3, x=torch.ones(3, 1, requires_grad=True)))
+
+
+def test_data_of_pyg_that_are_no_plain_graph_are_refused():
+    typed = HeteroData()
+    typed["a"].x = torch.ones(3, 1)
+    typed["a", "to", "a"].edge_index = EDGES
+    for data in (typed, [typed], Batch.from_data_list([typed])):
+        with pytest.raises(TypeError, match="HeteroData has several types of nodes or edges"):
+            mt.Digraphs.from_pyg(data)
+    events = TemporalData(src=EDGES[0], dst=EDGES[1], t=torch.arange(2), msg=torch.ones(2, 1))
+    with pytest.raises(TypeError, match="TemporalData is a list of events"):
+        mt.Digraphs.from_pyg(events)
+
+
+@pytest.mark.parametrize(
+    ("weight", "expected"),
+    [
+        (np.float32(2), 2), (np.int64(3), 3), (Fraction(1, 2), 0.5), (None, "must be a number, got None"),
+        ("2", "the weight of edge 'a' → 'b' must be a number, got '2'"), (1j, "got 1j"), (True, "got True"),
+        (float("nan"), "weight nan"), (10**400, "weight inf"), ([1], r"got \[1\]"),
+    ],
+)  # fmt: skip
+def test_weights_of_networkx_are_numbers(weight, expected):
+    graph = nx.MultiDiGraph()
+    graph.add_edge("a", "b", weight=weight)
+    graph.add_edge("a", "b")
+    graph.add_edge("b", "b", weight=2.0)
+    if not isinstance(expected, str):
+        assert mt.Digraphs.from_networkx(graph).weights.tolist() == [expected, 1, 2]
+        return
+    with pytest.raises(ValueError, match=expected):
+        mt.Digraphs.from_networkx(graph)
+
+
+def test_a_matrix_with_wrong_pointers_is_refused_before_it_is_converted():
+    for name, message in (("indptr", "non-decreasing"), ("indices", "indices must be <")):
+        matrix = csr_matrix(np.eye(1000))
+        getattr(matrix, name)[500] = 2**30
+        with pytest.raises(ValueError, match=message):
+            mt.Digraphs.from_scipy(matrix)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: mt.Digraphs.from_networkx(3), "expected one graph or a list of them, got int"),
+        (lambda: mt.Digraphs.from_networkx([3]), "expected a networkx graph, got int"),
+        (lambda: mt.Digraphs.from_edges(EDGES, num_nodes=3.5), "num_nodes must be an integer, got 3.5"),
+        (lambda: mt.Digraphs.from_edges(EDGES, num_nodes=2**31), "num_nodes must be from 1 to 2147483647"),
+        (lambda: mt.Digraphs.from_edges(EDGES, num_nodes=-1), "num_nodes must be from 1"),
+        (lambda: mt.Digraphs.from_edges([[0, 1], [1]]), "expected an array"),
+        (lambda: mt.Digraphs.from_edges(EDGES.to_sparse()), "sparse tensor"),
+        (lambda: mt.Digraphs.from_edges(EDGES).replace(edges=EDGES.float()), "edges must have dtype int16, int32 or"),
+        (lambda: mt.Digraphs.from_edges(EDGES).replace(node_ptr=torch.tensor([0, 3]).int()), "64-bit integers"),
+        (lambda: mt.Digraphs.from_edges(EDGES).replace(node_features={"x": [1]}), "must be a tensor, got list"),
+    ],
+)
+def test_what_is_no_graph_is_named(build, message):
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
+        build()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_number_of_nodes_may_be_a_tensor():
+    assert mt.Digraphs.from_edges(EDGES, num_nodes=torch.tensor(5)).num_nodes == 5
+    assert mt.Digraphs.from_edges([EDGES, EDGES], num_nodes=torch.tensor([5, 4])).sizes.tolist() == [5, 4]
 
 
 def test_bad_indices():

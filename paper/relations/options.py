@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from magnetite import nn
-from magnetite.nn.embeddings import Embedding
+from magnetite.nn.embeddings import Embeddings
 from magnetite.nn.encoders import PositionEncoder
 from magnetite.nn.heads import Head
 from magnetite.training.models import ModelOptions
@@ -28,6 +28,12 @@ class Relations(ModelOptions):
         """The graph token."""
         return "cls"
 
-    def build(self, position: PositionEncoder | None, embedding: Embedding, head: Head) -> nn.GraphModel:  # noqa: ARG002
+    def build(
+        self,
+        position: PositionEncoder | None,
+        embedding: Embeddings,  # noqa: ARG002
+        head: Head,
+        edges: Embeddings,  # noqa: ARG002
+    ) -> nn.GraphModel:
         """The model; it ignores the task's embedding, since a comparator is known by what it does to its wires."""
         return WireRelations(self.width, head, position, state=self.state, wires=self.wires)

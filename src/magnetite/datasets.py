@@ -6,6 +6,7 @@ loader = DataLoader(SortingDataset("data/sorting", split="train"), batch_size=48
 """
 
 import hashlib
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
+from magnetite.encodings.cache import UNCLEAR, code_of
 from magnetite.graphs import Digraphs
-from magnetite.io.storage import read_tensors, write_tensors
+from magnetite.io.storage import DamagedFile, read_tensors, write_tensors
 from magnetite.tasks import Distances, Examples, Sorting, Task
 from magnetite.tasks.base import check_split
 from magnetite.tasks.shards import MANIFEST, claim, read, shard_name, write
@@ -49,20 +51,33 @@ class TaskDataset(InMemoryDataset):
         check_split(split)
         self.task, self.split = task, split
         super().__init__(str(root), transform)
-        claim(task, Path(self.processed_dir))  # PyG checks only the names of the files, not which task they belong to
-        columns = [self.columns(examples) for examples in read(self.processed_dir, split, verify=False)]
+        # PyG checks only the names of the files, not which task they belong to, nor whether they are complete.
+        listed = claim(task, Path(self.processed_dir))["files"]
+        if not set(self.processed_file_names) <= {*listed, MANIFEST}:
+            self.process()
+        columns = [self.columns(examples) for examples in read(self.processed_dir, split)]
         self._data, self.slices = _joined(columns)
         if pre_transform is not None:
             self._load_transformed(pre_transform)
 
     def _load_transformed(self, pre_transform: Callable[[Any], Any]) -> None:
         """Transform every graph once and store the result by the `repr` of the transform, which lists its options."""
+        files = claim(self.task, Path(self.processed_dir))["files"]
+        shards = {name: files[name] for name in self.processed_file_names if name != MANIFEST}
+        key = {
+            "transform": repr(pre_transform),
+            "code": code_of(type(pre_transform)),
+            "shards": json.dumps(shards, sort_keys=True),
+        }
         name = hashlib.sha256(repr(pre_transform).encode()).hexdigest()[:16]
         path = Path(self.processed_dir) / f"transformed-{self.split}-{name}.safetensors"
-        if not path.exists():
+        named = UNCLEAR.search(repr(pre_transform)) is None  # otherwise every process has another name for it
+        tensors = _stored(path, key) if named else None
+        if tensors is None:
             joined = self.collate([pre_transform(self.get(number)) for number in range(len(self))])
-            write_tensors(path, _named(*joined), {"transform": repr(pre_transform)})
-        tensors, _ = read_tensors(path)
+            tensors = _named(*joined)
+            if named:
+                write_tensors(path, tensors, key)
         self._data = Data.from_dict({key[5:]: tensor for key, tensor in tensors.items() if key.startswith("data/")})
         self.slices = {key[7:]: tensor for key, tensor in tensors.items() if key.startswith("slices/")}
         self._data_list = None  # PyG's copies of the untransformed graphs
@@ -75,7 +90,7 @@ class TaskDataset(InMemoryDataset):
 
     def process(self) -> None:
         """Generate the missing shards."""
-        write(self.task, self.processed_dir, [self.split])
+        write(self.task, self.processed_dir, [self.split], wait=True)  # processes of one training share the folder
 
     def columns(self, examples: Examples) -> Columns:
         """The attributes of the dataset, packed."""
@@ -157,6 +172,15 @@ class SortingDataset(TaskDataset):
             "y": (graphs.graph_features["label"], each),
             "length": (graphs.graph_features["length"], each),
         }
+
+
+def _stored(path: Path, key: dict[str, str]) -> dict[str, Tensor] | None:
+    """The tensors of a file with this key; None if it is missing, damaged, or of other data or another transform."""
+    try:
+        tensors, metadata = read_tensors(path)
+    except (FileNotFoundError, DamagedFile):
+        return None
+    return tensors if key.items() <= metadata.items() else None
 
 
 def _named(data: Any, slices: Any) -> dict[str, Tensor]:

@@ -11,9 +11,9 @@ import torch
 from jaxtyping import Int, Shaped, UInt8
 from torch import Tensor
 
-from magnetite.io import files, interop
+from magnetite.io import files, interop, readers
 from magnetite.io.interop import EdgeList
-from magnetite.packed import Axis, Packed, starts
+from magnetite.packed import INTEGERS, Axis, Dtypes, Packed, first_outside, plain, sizes_of, starts
 
 if TYPE_CHECKING:  # SciPy and networkx take longer to import than all of magnetite
     import networkx as nx
@@ -71,11 +71,26 @@ class Digraphs(Packed):
         "name_lengths": ("node", 0),
     }
 
+    dtypes: ClassVar[dict[str, Dtypes]] = {
+        "edges": INTEGERS,
+        "weights": (torch.float32, torch.float64),
+        "name_bytes": (torch.uint8,),
+        "name_lengths": INTEGERS,
+    }
+
     def __post_init__(self) -> None:
-        _check_pointers(self)
+        if self.weights is not None:
+            object.__setattr__(self, "weights", interop.plain_weights(self.weights))
+        self.check()
+
+    def check(self) -> None:
+        """Raise a `ValueError` unless these are valid graphs."""
+        super().check()
+        if (plain(self.node_ptr)[1:] == plain(self.node_ptr)[:-1]).any():
+            empty = int((self.sizes == 0).nonzero()[0])
+            raise ValueError(f"graph {empty} is empty: a graph must have at least one node; leave it out")
         _check_edges(self)
         _check_weights(self)
-        _check_features(self)
         _check_names(self)
 
     def __repr__(self) -> str:
@@ -301,12 +316,13 @@ def read(path: str | Path) -> Digraphs:
     """
     path = Path(path)
     with files.explain_errors(path, FORMATS):
-        if path.suffix == ".safetensors":
-            return Digraphs.load(path)
-        return Digraphs._from_lists([files.read_edges(path)])
+        own = path.suffix == ".safetensors"
+        graphs = Digraphs.load(path) if own else Digraphs._from_lists([readers.read_edges(path)])
+        readers.check_cost(path, graphs.num_nodes)
+        return graphs
 
 
-FORMATS = {extension: content for extension, (_, content) in files.READERS.items()} | {
+FORMATS = {extension: content for extension, (_, content) in readers.READERS.items()} | {
     ".safetensors": "a file written by Digraphs.save"
 }
 """The expected content of each file that `read` accepts, by extension."""
@@ -333,37 +349,16 @@ def _packed_names(names: Sequence[str] | None, node_ptr: Tensor) -> dict[str, An
     return {"name_bytes": text.to(node_ptr.device), "name_lengths": lengths, "name_ptr": starts(lengths)[node_ptr]}
 
 
-def _check_pointers(graphs: Digraphs) -> None:
-    for name in graphs.pointers:
-        pointer: Tensor | None = getattr(graphs, name)
-        if pointer is None:
-            continue
-        if pointer.ndim != 1 or pointer.numel() == 0 or int(pointer[0]) != 0 or bool((pointer.diff() < 0).any()):
-            raise ValueError(f"{name} must start at 0 and not decrease: build graphs with Digraphs.from_edges")
-    if graphs.node_ptr.numel() != graphs.edge_ptr.numel():
-        raise ValueError(
-            f"node_ptr and edge_ptr must have the same length, got {graphs.node_ptr.numel()} and "
-            f"{graphs.edge_ptr.numel()}: build graphs with Digraphs.from_edges"
-        )
-    empty = (graphs.sizes == 0).nonzero()
-    if empty.numel():
-        raise ValueError(f"graph {int(empty[0])} is empty: a graph must have at least one node; leave it out")
-
-
 def _check_edges(graphs: Digraphs) -> None:
     edges = graphs.edges
-    if edges.shape != (2, int(graphs.edge_ptr[-1])):
+    if edges.shape[0] != 2 or edges.ndim != 2:
         raise ValueError(f"edges must have shape [2, {int(graphs.edge_ptr[-1])}], got {list(edges.shape)}")
-    if edges.numel() == 0:
-        return
-    size = torch.repeat_interleave(graphs.sizes, graphs.edge_ptr.diff())
-    wrong = ((edges < 0) | (edges >= size)).any(0).nonzero()
-    if wrong.numel():
-        edge = int(wrong[0])
-        graph = int(graphs.edge_graph[edge])
+    edge = first_outside(edges, graphs.edge_ptr, sizes_of(graphs.node_ptr))
+    if edge is not None:
+        graph = _graph_of(graphs, edge)
         source, target = edges[:, edge].tolist()
         raise ValueError(
-            f"edge {source} → {target} of graph {graph} is outside its nodes 0…{int(size[edge]) - 1}: "
+            f"edge {source} → {target} of graph {graph} is outside its nodes 0…{int(graphs.sizes[graph]) - 1}: "
             "increase num_nodes or renumber the nodes from 0"
         )
 
@@ -372,25 +367,20 @@ def _check_weights(graphs: Digraphs) -> None:
     weights = graphs.weights
     if weights is None:
         return
-    if weights.shape != (graphs.num_edges,):
+    if weights.ndim != 1:
         raise ValueError(f"weights must have shape [{graphs.num_edges}], one per edge, got {list(weights.shape)}")
-    wrong = (~(weights > 0) | ~weights.isfinite()).nonzero()
-    if wrong.numel():
-        edge = int(wrong[0])
+    if weights.numel() == 0:
+        return
+    if not (float(plain(weights).min()) > 0 and float(plain(weights).max()) < float("inf")):  # NaN is neither
+        edge = int((~(weights > 0) | ~weights.isfinite()).nonzero()[0])
         raise ValueError(
-            f"edge {edge} of graph {int(graphs.edge_graph[edge])} has weight {float(weights[edge])}: weights must be "
+            f"edge {edge} of graph {_graph_of(graphs, edge)} has weight {float(weights[edge])}: weights must be "
             "positive and finite; leave out edges of weight 0 (signed graphs are not supported)"
         )
 
 
-def _check_features(graphs: Digraphs) -> None:
-    rows = {"node_features": graphs.num_nodes, "edge_features": graphs.num_edges, "graph_features": len(graphs)}
-    for group, count in rows.items():
-        for name, tensor in getattr(graphs, group).items():
-            if not isinstance(tensor, Tensor):
-                raise TypeError(f"{group}[{name!r}] must be a tensor, got {type(tensor).__name__}: use torch.as_tensor")
-            if tensor.ndim == 0 or tensor.shape[0] != count:
-                raise ValueError(f"{group}[{name!r}] must have {count} rows, got shape {list(tensor.shape)}")
+def _graph_of(graphs: Digraphs, edge: int) -> int:
+    return int(torch.searchsorted(graphs.edge_ptr, edge, right=True)) - 1
 
 
 def _check_names(graphs: Digraphs) -> None:
@@ -401,8 +391,18 @@ def _check_names(graphs: Digraphs) -> None:
         text is None
         or lengths is None
         or pointer is None
-        or lengths.shape != (graphs.num_nodes,)
-        or not torch.equal(starts(lengths)[graphs.node_ptr], pointer)
-        or text.shape != (int(pointer[-1]),)
+        or text.ndim != 1
+        or lengths.ndim != 1
+        or bool((lengths < 0).any())
+        or not torch.equal(starts(lengths.long())[graphs.node_ptr], pointer)
     ):
         raise ValueError("name_bytes, name_lengths and name_ptr do not match: set names with replace(names=…)")
+    stored = text.cpu().numpy()
+    try:
+        stored.tobytes().decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"name_bytes are not UTF-8 (byte {error.start}): set names with replace(names=…)") from None
+    begins = starts(lengths.cpu().long()).numpy()[:-1]
+    inner = stored[begins[begins < stored.size]] & 0xC0 == 0x80  # a byte within a character
+    if inner.any():
+        raise ValueError("name_lengths split a character of name_bytes: set names with replace(names=…)")

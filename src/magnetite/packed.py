@@ -5,7 +5,8 @@ device, saving and loading are written here once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -19,6 +20,19 @@ from magnetite.version import __version__
 
 Axis = Literal["graph", "node", "edge", "pair", "query", "name"]
 Value = Tensor | Mapping[str, Tensor] | None
+Dtypes = tuple[torch.dtype, ...]
+
+INTEGERS: Dtypes = (torch.int16, torch.int32, torch.int64)
+REALS: Dtypes = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+LARGEST = 2**31 - 1
+"""Largest number of nodes of a graph, because the nodes of a graph are numbered with 32 bits."""
+
+SHORT, TOGETHER = 32, 16_384
+"""Graphs with fewer entries than this on average are checked so many at a time."""
+
+NAMES = ("name_bytes", "name_lengths")
+"""Tensors with the names of nodes, which `magnetite encode` may add to the file of a result."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -28,7 +42,8 @@ class Packed:
     A subclass declares in `axes` what the entries of each field stand for, and along which dimension:
     `axes = {"vectors": ("node", 0)}` says that `vectors` has one row per node. `pointers` lists the fields that hold,
     for one kind of entry, where each graph begins: `node_ptr` for nodes, `edge_ptr` for edges. Fields other than
-    `node_ptr` may be None.
+    `node_ptr` may be None. `dtypes` lists the types that a field may have, if not any. These declarations are checked
+    by `check`, to which a subclass adds what else must hold.
 
     Args:
         node_ptr: Where the nodes of each graph begin, `[graphs + 1]`; the last entry is the number of nodes.
@@ -38,6 +53,7 @@ class Packed:
 
     axes: ClassVar[dict[str, tuple[Axis, int]]] = {}
     pointers: ClassVar[tuple[str, ...]] = ("node_ptr",)
+    dtypes: ClassVar[dict[str, Dtypes]] = {}
 
     def __len__(self) -> int:
         return self.node_ptr.numel() - 1
@@ -121,29 +137,108 @@ class Packed:
 
     @classmethod
     def load(cls, path: str | Path, verify: bool = True) -> Self:
-        """Read a file written by `save`, memory-mapped.
+        """Read a file written by `save`, memory-mapped. Its content is validated in any case.
 
         Args:
             path: The file.
             verify: Whether to check the checksum, which reads the whole file once.
         """
-        named, metadata = read_tensors(path, verify)
-        if metadata.get("kind") != cls.__name__:
-            kind = metadata.get("kind", "tensors that magnetite did not write")
-            raise DamagedFile(f"{path} contains {kind}, expected {cls.__name__}: load it with the matching class")
-        return cls.from_tensors(named)
+        # The checksum takes longer than the validation and hardly needs Python, so both are done at the same time.
+        with ThreadPoolExecutor(1) as pool:
+            verified = pool.submit(read_tensors, path) if verify else None
+            named, metadata = read_tensors(path, verify=False)
+            result, problem = cls._of_file(named, metadata)
+            if verified is not None:
+                verified.result()
+        if result is None:
+            raise DamagedFile(f"{path} {problem}")
+        return result
 
     @classmethod
-    def from_tensors(cls, named: Mapping[str, Tensor]) -> Self:
-        """The inverse of `tensors()`, without validation."""
-        values: dict[str, Any] = {}
+    def _of_file(cls, named: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tuple[Self | None, str]:
+        """The content of a file, or None and what is wrong with it."""
+        if metadata.get("kind") != cls.__name__:
+            kind = " ".join(str(metadata.get("kind", "tensors that magnetite did not write")).split())[:60]
+            return None, f"contains {kind}, expected {cls.__name__}: load it with the matching class"
+        try:
+            return cls.from_tensors(named), ""
+        except DamagedFile as error:
+            return None, f"is damaged or was not written by magnetite: {error}"
+
+    @classmethod
+    def from_tensors(cls, named: Mapping[str, Tensor], validate: bool = True) -> Self:
+        """The inverse of `tensors()`; a `DamagedFile` error if they are not valid.
+
+        Args:
+            named: Tensors by name.
+            validate: Whether to check the tensors; pass False only for tensors that were computed to be valid.
+        """
+        values: dict[str, Any] = {field.name: {} for field in fields(cls) if field.default_factory is dict}
+        unknown = []
         for name, tensor in named.items():
             field, _, key = name.partition("/")
-            if key:
-                values.setdefault(field, {})[key] = tensor
-            else:
-                values[field] = tensor
-        return cls._trusted(**values)
+            if key and isinstance(values.get(field), dict):
+                values[field][key] = tensor
+            elif name in (*cls.pointers, *cls.axes) and not isinstance(values.get(name), dict):
+                values[name] = tensor
+            elif name not in NAMES:
+                unknown.append(name)
+        result = cls._trusted(**values)
+        if not validate:
+            return result
+        missing = [field.name for field in fields(cls) if field.name not in values and _is_required(field)]
+        try:
+            if unknown or missing:
+                listed = ", ".join((*cls.pointers, *cls.axes))
+                found = f"unknown tensor {unknown[0][:60]!r}" if unknown else f"no tensor {missing[0]!r}"
+                raise ValueError(f"{found} among {listed}")
+            result.check()
+        except ValueError as error:
+            raise DamagedFile(f"these are not valid {cls.__name__}: {error}") from error
+        return result
+
+    def check(self) -> None:
+        """Raise a `ValueError` unless types, shapes, pointers and numbers fit together."""
+        for name in self.pointers:
+            pointer = getattr(self, name)
+            if pointer is not None:
+                self._check_pointer(name, pointer)
+        sizes = sizes_of(self.node_ptr)
+        if (plain(sizes) > LARGEST).any():
+            graph = int((sizes > LARGEST).nonzero()[0])
+            raise ValueError(f"graph {graph} has {int(sizes[graph])} nodes: a graph has at most {LARGEST} nodes")
+        for name, (axis, dim) in self.axes.items():
+            value: Value = getattr(self, name)
+            entries = value if isinstance(value, Mapping) else {"": value}
+            for key, tensor in entries.items():
+                if tensor is not None:
+                    self._check_tensor(name, f"{name}[{key!r}]" if key else name, tensor, axis, dim)
+
+    def _check_pointer(self, name: str, pointer: Tensor) -> None:
+        if not isinstance(pointer, Tensor) or pointer.dtype != torch.int64 or pointer.ndim != 1:
+            raise ValueError(f"{name} must be a vector of 64-bit integers, got {_described(pointer)}")
+        wrong = pointer.shape != self.node_ptr.shape or pointer.numel() == 0 or int(pointer[0]) != 0
+        if wrong or bool((plain(pointer)[1:] < plain(pointer)[:-1]).any()):
+            raise ValueError(f"{name} must have {len(self) + 1} entries that start at 0 and never decrease")
+
+    def _check_tensor(self, field: str, label: str, tensor: Tensor, axis: Axis, dim: int) -> None:
+        dtypes = self.dtypes.get(field)
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{label} must be a tensor, got {type(tensor).__name__}: use torch.as_tensor")
+        if dtypes is not None and tensor.dtype not in dtypes:
+            raise ValueError(f"{label} must have dtype {_listed(dtypes)}, got {_described(tensor)}")
+        if tensor.device != self.device:
+            raise ValueError(f"{label} is on {tensor.device}, but node_ptr is on {self.device}: move it with .to()")
+        pointer = None if axis == "graph" else getattr(self, f"{axis}_ptr")
+        if axis != "graph" and pointer is None:
+            raise ValueError(f"{label} needs {axis}_ptr, which is None")
+        count = len(self) if pointer is None else int(pointer[-1])
+        if tensor.ndim <= dim or tensor.shape[dim] != count:
+            if label == field and pointer is not None:
+                raise ValueError(
+                    f"{axis}_ptr ends at {count}, but {label} have {_described(tensor)}: they do not match"
+                )
+            raise ValueError(f"{label} must have {count} rows, one per {axis}, got {_described(tensor)}")
 
     @classmethod
     def _trusted(cls, **values: Any) -> Self:
@@ -231,6 +326,88 @@ def ragged_rows(pointer: Int[Tensor, " starts"], ids: Int[Tensor, " chosen"]) ->
     target = starts(counts)
     shift = torch.repeat_interleave(pointer[:-1][ids] - target[:-1], counts)
     return torch.arange(shift.numel(), device=pointer.device) + shift
+
+
+def first_outside(
+    numbers: Int[Tensor, "rows entries"], pointer: Int[Tensor, " starts"], sizes: Int[Tensor, " graphs"]
+) -> int | None:
+    """The first column with a number outside `0 … size − 1` of its graph, or None.
+
+    Args:
+        numbers: Numbers of nodes within their graph.
+        pointer: Where the columns of each graph begin.
+        sizes: Number of nodes of each graph.
+
+    >>> first_outside(torch.tensor([[0, 1, 2], [1, 0, 0]]), torch.tensor([0, 2, 3]), torch.tensor([2, 2]))
+    2
+    """
+    if numbers.numel() == 0 or (numbers.device.type == "cpu" and _all_inside(numbers, pointer, sizes)):
+        return None
+    limits = torch.repeat_interleave(sizes, pointer.diff())
+    wrong = ((numbers < 0) | (numbers >= limits)).any(0).nonzero()
+    return int(wrong[0]) if wrong.numel() else None
+
+
+def sizes_of(pointer: Int[Tensor, " starts"]) -> Int[Tensor, " graphs"]:
+    """`pointer.diff()`, without waking up threads on the CPU."""
+    return torch.from_numpy(np.diff(pointer.numpy())) if pointer.device.type == "cpu" else pointer.diff()
+
+
+def plain(tensor: Tensor) -> Any:
+    """The values of a tensor on the CPU as an array: one pass by NumPy is faster there than waking up threads."""
+    return tensor.numpy() if tensor.device.type == "cpu" else tensor
+
+
+def check_pairs(packed: Packed, pair_ptr: Int[Tensor, " starts"]) -> None:
+    """Raise a `ValueError` unless every graph of n nodes has n² node pairs."""
+    wrong = (pair_ptr.diff() != packed.sizes**2).nonzero()
+    if wrong.numel():
+        graph = int(wrong[0])
+        size, found = int(packed.sizes[graph]), int(pair_ptr.diff()[graph])
+        raise ValueError(f"pair_ptr gives graph {graph} of {size} nodes {found} node pairs, expected {size**2}")
+
+
+def _all_inside(numbers: Tensor, pointer: Tensor, sizes: Tensor) -> bool:
+    """Whether all numbers of each graph are below its size: as unsigned integers, negative numbers are above it."""
+    rows, bounds = numbers.numpy(), pointer.numpy()
+    limits = np.minimum(sizes.numpy(), min(np.iinfo(rows.dtype).max, LARGEST) + 1)
+    rows = rows.view(f"u{rows.itemsize}")
+    if rows.shape[1] < SHORT * len(limits):
+        return _all_below(rows, bounds, limits.astype(rows.dtype))
+    begins, held = bounds[:-1], bounds[:-1] < bounds[1:]
+    if not held.all():
+        begins, limits = begins[held], limits[held]
+    limits = limits.astype(rows.dtype)
+    return all(bool((np.maximum.reduceat(row, begins) < limits).all()) for row in rows)
+
+
+def _all_below(rows: np.ndarray, bounds: np.ndarray, limits: np.ndarray) -> bool:
+    """The same for many graphs of few entries, some graphs at a time, so that temporary arrays stay in the cache."""
+    for first in range(0, len(limits), TOGETHER):
+        some = bounds[first : first + TOGETHER + 1]
+        each = np.repeat(limits[first : first + TOGETHER], np.diff(some))
+        if not all((row[some[0] : some[-1]] < each).all() for row in rows):
+            return False
+    return True
+
+
+def _is_required(field: Any) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _described(value: object) -> str:
+    if not isinstance(value, Tensor):
+        return type(value).__name__
+    return f"shape {list(value.shape)}, dtype {_named(value.dtype)}"
+
+
+def _listed(dtypes: Dtypes) -> str:
+    *others, last = map(_named, dtypes)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _named(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def _as_ids(index: Sequence[int] | Tensor, length: int, device: torch.device) -> Int[Tensor, " chosen"]:

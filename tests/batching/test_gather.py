@@ -235,3 +235,17 @@ def test_gathering_does_not_synchronise(cuts):
     expected = gather(graphs, ids, shape, parts, query)
     for tensor, same in zip(batch.tensors(), expected.tensors(), strict=True):
         assert torch.equal(tensor.cpu(), same)
+
+
+@pytest.mark.parametrize("weight", [1e39, 1e-46, 1e-40, 2e38])
+def test_weights_beyond_single_precision_are_refused(weight):
+    graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]], edge_weight=[weight, weight])
+    with pytest.raises(ValueError, match="do not fit into float32, in which networks compute"):
+        mt.batch(graphs)
+
+
+def test_eigenvalues_beyond_single_precision_are_refused():
+    graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]], edge_weight=[1e39, 1e39])
+    pairs = mt.MagneticLaplacian(k=2, normalised=False, dtype=torch.float64)(graphs)
+    with pytest.raises(ValueError, match=r"eigenvalues up to 1e.39 do not fit into float32"):
+        mt.batch(graphs.replace(weights=None), pairs)

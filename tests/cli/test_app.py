@@ -110,12 +110,28 @@ BAD = {
     "output is a folder": (["encode", "good.txt", "--out", "folder.npz"], "is a folder"),
     "shards in a file": (["data", "sorting", "--out", "good.txt"], "is a file"),
     "empty archive": (["encode", "empty.npz", "--out", "pe.npz"], "not a complete .npz archive"),
-    "unknown device": (["encode", "good.txt", "--out", "pe.npz", "--device", "abacus"], "'abacus' cannot be used"),
+    "unknown device": (["encode", "good.txt", "--out", "pe.npz", "--device", "abacus"], "'abacus' is not available"),
+    "a device without numbers": (["encode", "good.txt", "--out", "pe.npz", "--device", "meta"], "choose one of cpu"),
+    "no such GPU": (["encode", "good.txt", "--out", "pe.npz", "--device", "cuda:99"], "choose one of cpu"),
+    "meta to train": (["train", "sorting", "--device", "meta"], "choose auto, cpu or cuda"),
+    "meta to evaluate": (["evaluate", "run", "--device", "meta"], "choose auto, cpu or cuda"),
+    "a seed below 0": (["bench", "--seed", "-1"], "--seed must be a non-negative integer, got -1"),
+    "huge k": (["encode", "good.txt", "--out", "pe.npz", "--k", "1000000000"], "k must be at most 1,048,576"),
+    "a potential that is no number": (["encode", "good.txt", "--out", "pe.npz", "--q", "nan"], "outside [0, 0.5]"),
+    "endless training": (["train", "sorting", "--epochs", "1e300"], "epochs must be at most 1,000,000, got 1e+300"),
+    "a rate that is no number": (["train", "sorting", "--set", "optim.lr=nan"], "lr must be a positive number"),
+    "a huge model": (["train", "sorting", "--set", "model.width=1048576", "--out", "run"], "GiB of memory"),
+    "biases without attention": (
+        ["train", "distances", "--encoding", "relative-walks", "--set", "model.name=gnn", "--out", "run"],
+        "has attention biases, but this model has no attention",
+    ),
+    "a width that heads do not divide": (["train", "sorting", "--set", "model.width=65"], "a multiple of heads"),
     "unknown task": (["data", "knitting", "--out", "d"], "distances, sorting"),
     "unknown split": (["data", "sorting", "--out", "d", "--split", "rest"], "rest"),
     "unknown target": (["data", "distances", "--out", "d", "--target", "colour"], "colour"),
     "an option of another task": (["data", "sorting", "--out", "d", "--acyclic"], "--acyclic"),
-    "no training graphs": (["data", "sorting", "--out", "d", "--train", "-1"], "train must be at least 1, got -1"),
+    "no training graphs": (["data", "sorting", "--out", "d", "--train", "-1"], "must be a positive integer, got -1"),
+    "huge data": (["data", "sorting", "--out", "d", "--train", "9" * 400], "train must be at most 2,147,483,647"),
     "unknown task to train": (["train", "knitting"], "sorting"),
     "unknown encoding to train": (["train", "sorting", "--encoding", "cubic"], "magnetic, laplacian"),
     "unknown preset": (["train", "sorting", "--preset", "royal"], "paper, best, quick"),
@@ -126,7 +142,7 @@ BAD = {
     "unknown device to train": (["train", "sorting", "--device", "abacus"], "choose auto, cpu or cuda"),
     "no processes": (["train", "sorting", "--devices", "0"], "devices must be at least 1, got 0"),
     "unknown precision": (["train", "sorting", "--precision", "8"], "32-true, bf16-mixed"),
-    "negative budget": (["train", "sorting", "--budget", "-1"], "budget must be above 0, got -1"),
+    "negative budget": (["train", "sorting", "--budget", "-1"], "budget must be a number in (0, 1], got -1"),
     "resume nothing": (["train", "sorting", "--out", "nowhere", "--resume"], "config.json does not exist"),
     "run in a file": (["train", "sorting", "--out", "good.txt"], "is a file"),
     "evaluate nothing": (["evaluate", "nowhere"], "config.json does not exist"),
@@ -287,3 +303,20 @@ def test_a_missing_extra_is_named(monkeypatch, capsys):
     code, _, stderr = call(monkeypatch, capsys, "train", "sorting", "--device", "cpu", "--out", "run")
     assert code == 2
     assert "pip install 'magnetite[train]'" in stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (MemoryError("Unable to allocate 7 TiB\nfor an array"), "not enough memory (Unable to allocate 7 TiB)"),
+        (MemoryError(), "not enough memory (MemoryError)"),
+        (RecursionError("maximum recursion depth exceeded"), "the input is nested too deeply"),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"), "not enough memory"),
+    ],
+)
+def test_a_machine_that_is_too_small_is_no_traceback(error, line):
+    assert line in (cli._one_line(error) or "")
+
+
+def test_a_bug_is_a_traceback():
+    assert cli._one_line(RuntimeError("shapes differ")) is None

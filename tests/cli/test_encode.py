@@ -1,5 +1,8 @@
 """The files that `magnetite encode` writes."""
 
+import resource
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -92,3 +95,87 @@ def test_pair_encodings_are_written_as_arrays_only(tmp_path, odd):
 def test_options_set_the_fields_of_the_encoding(name, options, expected):
     assert make_encoding(name, options) == expected
     assert type(expected) is ENCODINGS[name]
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_files_are_encoded_together_as_each_alone(tmp_path, odd, odd_weighted, monkeypatch, capsys, encoding):
+    """Bit for bit, also if only some of the files have weights."""
+    files = []
+    for number, graphs in enumerate((odd[:5], odd_weighted[5:9], odd[9:10])):
+        files.append(tmp_path / f"graphs{number}.safetensors")
+        graphs.save(files[-1])
+
+    def encoded(*paths):
+        out = tmp_path / "pe.safetensors"
+        code, _, stderr = call(monkeypatch, capsys, "encode", *paths, "--encoding", encoding, "--out", out)
+        assert code == 0, stderr
+        return kind.load(out)
+
+    kind = type(make_encoding(encoding, {})(odd[:1]))
+    together, alone = encoded(*files), [encoded(path) for path in files]
+    joined = type(together).concat(alone).tensors()
+    assert all(torch.equal(tensor, joined[name]) for name, tensor in together.tensors().items())
+
+
+@pytest.mark.parametrize("option", ["--out", "--plot", "--cache"])
+def test_an_input_is_never_an_output(tmp_path, monkeypatch, capsys, option):
+    monkeypatch.chdir(tmp_path)
+    given = tmp_path / "g.csv"
+    given.write_text("a,b\nb,c\n")
+    (tmp_path / "link.png").hardlink_to(given)
+    outputs = {"--out": ["--out", "./g.csv"], "--plot": ["--out", "pe.npz", "--plot", "link.png"],
+               "--cache": ["--out", "pe.npz", "--cache", "g.csv"]}  # fmt: skip
+    before = sorted(tmp_path.iterdir())
+    code, _, stderr = call(monkeypatch, capsys, "encode", "g.csv", *outputs[option])
+    assert code == 2
+    assert stderr.count("\n") == 1
+    assert "choose another" in stderr
+    assert sorted(tmp_path.iterdir()) == before
+    assert given.read_text() == "a,b\nb,c\n"
+
+
+def test_an_input_in_the_folder_of_the_cache_is_refused(tmp_path, monkeypatch, capsys):
+    mt.Digraphs.from_edges([[0], [1]]).save(tmp_path / "g.safetensors")
+    arguments = ("encode", tmp_path / "g.safetensors", "--out", tmp_path / "pe.npz", "--cache", tmp_path)
+    code, _, stderr = call(monkeypatch, capsys, *arguments)
+    assert code == 2
+    assert "is in the folder of --cache" in stderr
+
+
+@pytest.fixture
+def full_disk():
+    """Files of more than 2 kB cannot be written."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.parametrize("extension", ["npz", "safetensors", "parquet", "csv", "png", "svg", "cache"])
+def test_a_full_disk_is_told_in_one_line_and_nothing_is_half_written(
+    tmp_path, monkeypatch, capsys, full_disk, extension
+):
+    count = 3 if extension in ("png", "svg") else 1000
+    edges = np.stack([np.arange(count), np.arange(count) + 1])
+    np.savez(tmp_path / "g.npz", edge_index=edges)
+    outputs = {"png": ["pe.csv", "--plot", "pe.png"], "svg": ["pe.csv", "--plot", "pe.svg"],
+               "cache": ["pe.npz", "--cache", "c"]}.get(extension, [f"pe.{extension}"])  # fmt: skip
+    encoding = "laplacian" if extension in ("png", "svg") else "sinusoidal"
+    mt.Laplacian(k=2)(mt.Digraphs.from_edges(edges[:, :3]))  # compile before the disk is full
+    monkeypatch.chdir(tmp_path)
+    full_disk()
+    code, _, stderr = call(monkeypatch, capsys, "encode", "g.npz", "--encoding", encoding, "--k", 2, "--out", *outputs)
+    assert code == 2
+    assert stderr.count("\n") == 1
+    assert "File too large" in stderr
+    left = {path.name for path in tmp_path.rglob("*") if path.is_file() and "lock" not in path.name}
+    assert left == ({"g.npz", "pe.csv"} if extension in ("png", "svg") else {"g.npz"})
+
+
+def test_a_huge_name_is_encoded_in_its_size(tmp_path, monkeypatch, capsys):
+    names = [f"v{i}" for i in range(5000)] + ["x" * 2_000_000]
+    (tmp_path / "g.txt").write_text("".join(f"{a} {b}\n" for a, b in pairwise(names)))
+    out = tmp_path / "pe.npz"
+    arguments = ("encode", tmp_path / "g.txt", "--encoding", "sinusoidal", "--k", 2, "--out", out)
+    code, _, stderr = call(monkeypatch, capsys, *arguments)
+    assert code == 0, stderr
+    assert out.stat().st_size < 5_000_000

@@ -4,6 +4,7 @@ from xml.etree import ElementTree
 import networkx as nx
 import pytest
 
+import magnetite as mt
 from magnetite.code import build
 from tests.cli.test_app import call
 
@@ -77,3 +78,20 @@ def test_a_file_with_one_function_needs_no_name(tmp_path, monkeypatch, capsys):
     code, stdout, _ = call(monkeypatch, capsys, "graph", tmp_path / "one.py", "--out", tmp_path / "g.svg")
     assert code == 0
     assert "only" in stdout
+
+
+def test_the_source_is_never_the_output(tmp_path, monkeypatch, capsys):
+    source = tmp_path / "one.py"
+    source.write_text("def only(a):\n    return a\n")
+    (tmp_path / "link.svg").symlink_to(source)
+    code, _, stderr = call(monkeypatch, capsys, "graph", source, "--out", tmp_path / "link.svg")
+    assert code == 2
+    assert "is also an input" in stderr
+    assert source.read_text() == "def only(a):\n    return a\n"
+
+
+def test_written_graphs_can_be_read(file, tmp_path, monkeypatch, capsys):
+    graph = build(SOURCE, name="f")
+    for out in (tmp_path / "graph.graphml", tmp_path / "graph.json"):
+        assert call(monkeypatch, capsys, "graph", f"{file}::f", "--out", out)[0] == 0
+        assert mt.read(out).num_edges == len(graph.edges)

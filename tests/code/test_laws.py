@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from magnetite import code
 from magnetite.code.dependencies import blocks
+from tests.code.aliasing_programs import compare
 from tests.code.random_programs import Programs, compiled, outcome, reordered, shuffled
 
 SEEDS = range(4)
@@ -73,6 +74,20 @@ def test_thousands_of_programs_of_equal_hash_do_the_same():
     counts = [check_soundness(seed) for seed in range(4000)]
     assert sum(equal for equal, _ in counts) > 5000
     assert sum(different for _, different in counts) > 5000
+
+
+@given(st.integers(0, 10**9))
+def test_programs_that_reach_objects_through_containers(seed):
+    found = compare(seed)
+    assert not found.contradictions and not found.broken
+
+
+@pytest.mark.slow
+def test_hundreds_of_programs_that_reach_objects_through_containers():
+    counts = [compare(seed) for seed in range(600)]
+    assert not [text for found in counts for text in found.contradictions + found.broken]
+    assert sum(found.equal for found in counts) > 3000
+    assert sum(found.different for found in counts) > 2000
 
 
 def test_other_processes_find_the_same_hash():

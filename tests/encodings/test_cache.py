@@ -1,4 +1,7 @@
+import importlib
 import multiprocessing
+import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +12,7 @@ import magnetite as mt
 from magnetite.encodings import cache
 
 from ..conftest import odd_digraphs
+from ..kills import after_every_kill
 
 
 @dataclass(frozen=True)
@@ -123,3 +127,56 @@ def test_all_kinds_of_results_come_back(graphs, tmp_path):
         assert type(first) is type(second)
         assert torch.equal(first.values, second.values)
         torch.testing.assert_close(first.values, encoding(graphs).values)
+
+
+@pytest.mark.parametrize("other", ["encoding", "graphs", "code"])
+def test_an_entry_is_not_trusted_by_its_name(graphs, tmp_path, monkeypatch, other):
+    """A file that was copied to the name of another key, or computed by other code, is computed again."""
+    first = mt.Digraphs.from_edges([[0, 1, 2], [1, 2, 3]])
+    second = first.reverse() if other == "graphs" else first
+    one, two = mt.Laplacian(k=2), mt.Laplacian(k=2, normalised=False) if other == "encoding" else mt.Laplacian(k=2)
+    expected = two(second)
+    mt.cached(one, first, tmp_path)
+    (wrong,) = tmp_path.glob("*.safetensors")
+    if other == "code":
+        monkeypatch.setattr(cache, "code_of", lambda kind: "another version")
+    shutil.copy(wrong, tmp_path / f"{cache.key(two, second)}.safetensors")
+    calls, compute = [], type(two).__call__
+    monkeypatch.setattr(type(two), "__call__", lambda self, graphs: calls.append(1) or compute(self, graphs))
+    assert same(mt.cached(two, second, tmp_path), expected) and calls == [1]
+    assert same(mt.cached(two, second, tmp_path), expected) and calls == [1]
+
+
+def test_code_of_ones_own_is_part_of_the_key(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    path, codes = tmp_path / "own_encoding_module.py", set()
+    for value in (1, 2):
+        path.write_text(f"class Own:\n    def __call__(self, graphs):\n        return {value}\n")
+        sys.modules.pop("own_encoding_module", None)
+        importlib.invalidate_caches()
+        codes.add(cache.code_of(importlib.import_module("own_encoding_module").Own))
+    sys.modules.pop("own_encoding_module", None)
+    for value in (1, 2):  # as in a notebook
+        typed = {"__name__": "typed"}
+        exec(f"class Own:\n    def __call__(self, graphs):\n        return {value}\n", typed)
+        codes.add(cache.code_of(typed["Own"]))
+    assert len(codes) == 4
+
+
+def test_an_encoding_without_a_full_repr_is_refused(graphs, tmp_path):
+    with pytest.raises(ValueError, match="cannot be cached, because its repr does not show every parameter"):
+        mt.cached(lambda graphs: graphs, graphs, tmp_path)
+
+
+def test_nothing_but_entries_is_left(graphs, tmp_path):
+    mt.cached(mt.Laplacian(k=2), graphs, tmp_path)
+    assert {path.suffix for path in tmp_path.iterdir()} == {".safetensors"}
+
+
+def test_every_kill_leaves_a_cache_that_gives_the_same(graphs, tmp_path):
+    few, folder = graphs[:20], tmp_path / "cache"
+    expected = by_shard(mt.Laplacian(k=2), few)
+    folder.mkdir()
+    for _ in after_every_kill(lambda: mt.cached(mt.Laplacian(k=2), few, folder), folder):
+        assert same(mt.cached(mt.Laplacian(k=2), few, folder), expected)
+        assert {path.suffix for path in folder.iterdir()} == {".safetensors"}

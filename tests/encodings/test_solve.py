@@ -88,5 +88,5 @@ def test_the_bits_do_not_depend_on_whether_kernels_were_just_compiled(tmp_path):
     command = [sys.executable, "-c", HASH.format(root=root)]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     runs = [subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(2)]
-    assert any(tmp_path.rglob("*.nbc"))
+    assert any(tmp_path.rglob("*.kernel"))
     assert runs[0].stdout == runs[1].stdout

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -84,7 +85,7 @@ class _Worker:
             start_new_session=True,
         )
         self.lines: queue.Queue[str | None] = queue.Queue()
-        self.started = False
+        self.started = self.late = False
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 
@@ -102,13 +103,14 @@ class _Worker:
             # The first case includes imports and the compilation of kernels.
             line = self.lines.get(timeout=SECONDS if self.started else 2 * SECONDS)
         except queue.Empty:
+            self.late = True
             return None
         self.started = True
         return line
 
     def cause_of_death(self) -> str:
         """Why there is no further line."""
-        if self.process.poll() is None and self.lines.empty():
+        if self.late:
             return f"took longer than {SECONDS} s"
         code = self.process.wait()
         self.errors.seek(0)
@@ -153,6 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cases", help="number of cases per target, or 'all' of `make slow`; without end if omitted")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="time limit per target")
     parser.add_argument("--case", type=int, help="run this case in this process, with its traceback")
+    parser.add_argument("--jobs", type=int, default=1, help="number of targets that run at the same time")
     parser.add_argument("--tree", type=Path, default=ROOT, help="source tree to test")
     parser.add_argument("--out", type=Path, help="JSON file for the counts")
     parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
@@ -181,17 +184,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(chosen: dict[str, Target], tallies: dict[str, Tally], seed: int, options: argparse.Namespace) -> None:
     endless = options.cases is None
-    print(f"seed {seed}" + (", until Ctrl-C" if endless and options.minutes == float("inf") else ""))
+    unlimited = endless and options.minutes == float("inf")
+    print(f"seed {seed}" + (", until Ctrl-C" if unlimited else ""))
+
+    def run(own: Target) -> None:
+        first = tallies[own.name].cases
+        last = 2**31 if endless else own.cases if options.cases == "all" else int(options.cases)
+        limit = TURN if unlimited else 60 * options.minutes
+        for number, failure in outcomes(own.name, seed, range(first, last), limit, options.tree):
+            tallies[own.name].add(number, failure)
+            if failure is not None:
+                print(f"python -m tests.fuzz {own.name} --seed {seed} --case {number}   # {failure}", flush=True)
+
     while True:
-        for name, own in chosen.items():
-            first = tallies[name].cases
-            last = 2**31 if endless else own.cases if options.cases == "all" else int(options.cases)
-            limit = TURN if endless and options.minutes == float("inf") else 60 * options.minutes
-            for number, failure in outcomes(name, seed, range(first, last), limit, options.tree):
-                tallies[name].add(number, failure)
-                if failure is not None:
-                    print(f"python -m tests.fuzz {name} --seed {seed} --case {number}   # {failure}", flush=True)
-        if not endless or options.minutes < float("inf"):
+        with ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(run, chosen.values()))
+        if not unlimited:
             return
 
 
@@ -199,10 +207,16 @@ def _write(path: Path, seed: int, tree: Path, tallies: dict[str, Tally]) -> None
     from magnetite.io.record import Record
 
     record = Record(path.stem, seed)
-    head = ["git", "-C", str(tree), "rev-parse", "HEAD"]
-    tested = subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
     table = {name: asdict(tally) for name, tally in tallies.items()}
-    record.write(path.parent, {"tested": tested, "targets": table})
+    record.write(path.parent, {"tested": _commit(tree), "targets": table})
+
+
+def _commit(tree: Path) -> str:
+    """The commit of the tree that is tested."""
+    program = "from magnetite.io.record import commit; print(commit())"
+    environment = {**os.environ, "PYTHONPATH": str(tree / "src")}
+    found = subprocess.run([sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True)
+    return found.stdout.strip()
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ def compiled_with(monkeypatch: pytest.MonkeyPatch, kernel: Kernel, shared_bytes:
 
     monkeypatch.setattr(launch._compat, "compile_cuda", compile_cuda)
     monkeypatch.setattr(launch, "shared_limit", lambda _: 1000)
+    monkeypatch.setattr(launch, "_attach", lambda _: None)
     monkeypatch.setattr(torch.cuda, "device", lambda _: torch.no_grad())
     for _ in range(2):
         kernel.launch(3, (torch.zeros(2),), (5,), shared_bytes, REAL="float", TILES=2)

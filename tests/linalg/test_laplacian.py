@@ -7,7 +7,7 @@ from torch_geometric_signed_directed.utils.directed.get_magnetic_Laplacian impor
 
 from magnetite.linalg.laplacian import laplacian, magnetic_laplacian, shifted_laplacian
 from magnetite.linalg.phase import CONVENTIONS
-from magnetite.linalg.potential import Relative, check_potential
+from magnetite.linalg.potential import Relative, checked_potential
 
 
 def random_weighted(seed: int, size: int = 12, count: int = 8, loops: bool = True) -> torch.Tensor:
@@ -139,7 +139,7 @@ def test_relative_potential_counts_one_way_edges():
 @pytest.mark.parametrize("q", [-0.1, 0.51, math.nan, (), (0.1, 0.7), "0.1", True, None])
 def test_bad_potentials(q):
     with pytest.raises(ValueError, match="q"):
-        check_potential(q)
+        checked_potential(q)
 
 
 def test_unknown_convention_lists_the_known():

@@ -140,3 +140,20 @@ def test_sat_and_sat_plus_plus_have_different_local_networks_and_readouts():
     assert other.cls is not None
     assert one.blocks[0].degree_scaled
     assert other.blocks[0].degree_scaled
+
+
+@pytest.mark.parametrize("head", [nn.GraphHead(2), nn.NodeHead(2)], ids=["graph", "node"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_pyg_batch_is_answered_as_its_graphs_are(odd, odd_weighted, head, weighted):
+    graphs = (odd_weighted if weighted else odd)[:10]
+    position = [nn.MagLapNet(k=4, width=32), nn.WalkEncoder(width=32)]
+    model = nn.DigraphTransformer(32, 1, type(head)(2), position).eval()
+    data = graphs.to_pyg()
+    for item in data:
+        item.name, item.root_index = "other", torch.tensor([0])
+    with torch.no_grad():
+        expected = model(graphs)
+        assert torch.equal(model(PyGBatch.from_data_list(data)), expected)
+        assert torch.equal(model(data), expected)
+        alone = torch.cat([model(item) for item in data])
+    torch.testing.assert_close(alone, expected, rtol=1e-4, atol=1e-5)

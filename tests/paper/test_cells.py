@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from magnetite.io.storage import DamagedFile
+from magnetite.io.record import read_record
+from magnetite.io.storage import DamagedFile, write_json
 from paper import best, cells, hypotheses, playground, sorting
 from paper.__main__ import TRAINED
 from paper.cells import Cell, Request, train_missing
@@ -39,8 +40,7 @@ def fake(config: dict, value: float, seen: int = 100) -> dict:
 
 def keep(cell: Cell, request: Request, value: float, seen: int = 100) -> None:
     path = cell.path(request)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(fake(cell.config(request).to_dict(), value, seen)))
+    write_json(path, fake(cell.config(request).to_dict(), value, seen))
 
 
 @pytest.mark.parametrize("model", [{}, {"model": {"name": "relations", "width": 32, "state": 8, "wires": 7}}])
@@ -77,7 +77,7 @@ def test_every_file_is_read_once(tmp_path, monkeypatch):
     for cell in sorting.encoding_cells():
         keep(cell, request, 0.5)
     read = []
-    monkeypatch.setattr("paper.store.read_record", lambda path: read.append(path) or json.loads(path.read_text()))
+    monkeypatch.setattr("paper.store.read_record", lambda path: read.append(path) or read_record(path))
     TRAINED["figure-sorting"](request)
     TRAINED["claims"](request)
     assert sorted(read) == sorted({cell.path(request) for cell in sorting.encoding_cells()})
@@ -95,15 +95,15 @@ def test_another_budget_is_another_cell(tmp_path):
 def test_of_equally_long_trainings_the_lowest_seed_counts(tmp_path):
     cell, request = sorting.encoding_cells()[0], Request(tmp_path)
     keep(cell, request, 0.5)
-    other = json.loads(cell.path(request).read_text()) | {"seed": 7}
-    (tmp_path / "cells" / f"{cell.name}-000000000000.json").write_text(json.dumps(other))
+    other = read_record(cell.path(request)) | {"seed": 7}
+    write_json(tmp_path / "cells" / f"{cell.name}-000000000000.json", other)
     assert Store(tmp_path).longest(cell.name).content["seed"] == 0
 
 
 def test_a_result_without_metrics_is_an_error(tmp_path):
     cell, request = sorting.encoding_cells()[0], Request(tmp_path)
     keep(cell, request, 0.5)
-    cell.path(request).write_text('{"result": {"config": {}}}')
+    write_json(cell.path(request), {"result": {"config": {}}})
     with pytest.raises(DamagedFile, match=r"missing: figures, graphs_seen\): delete it"):
         train_missing([cell], request)
 
@@ -112,6 +112,33 @@ def test_no_train_trains_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(cells.runs, "train", lambda *_: pytest.fail("trained"))
     TRAINED["figure-quick"](Request(tmp_path, train=False))
     assert "nothing trained yet" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []  # no figure of nothing
+
+
+@pytest.mark.parametrize("figure", ["figure-quick", "figure-q-sweep", "figure-sorting", "claims", "hypotheses"])
+@pytest.mark.parametrize("kept", [0, 1])
+def test_measured_values_are_not_replaced_by_missing_ones(tmp_path, capsys, figure, kept):
+    """A figure whose cells are gone, all or some of them, stays as it is."""
+    cells = {
+        "figure-quick": playground.quick_cells,
+        "figure-q-sweep": sorting.potential_cells,
+        "hypotheses": lambda: [cell for one in hypotheses.hypotheses() for cell in one.cells],
+    }.get(figure, sorting.encoding_cells)()
+    for cell in cells:
+        keep(cell, Request(tmp_path), 0.5)
+    TRAINED[figure](Request(tmp_path, train=False))
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    assert f"{figure}.json" in before
+    for cell in cells[kept:]:
+        cell.path(Request(tmp_path)).unlink()
+    if kept or figure in ("claims", "hypotheses"):
+        with pytest.raises(ValueError, match=r"missing in the new figure: train the cell first, or pass another"):
+            TRAINED[figure](Request(tmp_path, train=False))
+    else:
+        TRAINED[figure](Request(tmp_path, train=False))
+        assert "not written, because no cell has been trained" in capsys.readouterr().out
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+    capsys.readouterr()
 
 
 @pytest.mark.parametrize("other", [{"budget": 0.5}, {"seed": 1}])
@@ -134,13 +161,13 @@ def test_out_must_be_a_folder(tmp_path):
 def test_new_options_have_their_defaults_in_old_results(tmp_path):
     cell, request = sorting.encoding_cells()[0], Request(tmp_path)
     keep(cell, request, 0.5)
-    content = json.loads(cell.path(request).read_text())
+    content = read_record(cell.path(request))
     del content["result"]["config"]["encoding"]["magnetic"]["scaling"]
     path = cell.path(request).rename(tmp_path / "cells" / f"{cell.name}-0123456789ab.json")
-    path.write_text(json.dumps(content))
+    write_json(path, content)
     assert cell.result(Request(tmp_path)).content == content
     content["result"]["config"]["encoding"]["magnetic"]["colour"] = "red"
-    path.write_text(json.dumps(content))
+    write_json(path, content)
     assert cell.result(Request(tmp_path)) is None
     assert Store(tmp_path).longest(cell.name).content == content
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from magnetite.io.storage import DamagedFile
+from magnetite.io.record import read_record
+from magnetite.io.storage import DamagedFile, write_json
 from paper import claims, hypotheses, playground, sorting
 from paper.__main__ import TRAINED
 from paper.cells import Cell, Request
@@ -59,19 +60,25 @@ def test_without_results_nothing_is_judged(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
-    [('{"result": {"confi', "Unterminated"), ("{}", "no object 'result'"), ('{"result": [1]}', "no object 'result'")],
+    ("content", "reason"),
+    [
+        ('{"result": {"confi', "Unterminated"),
+        ('{"result": {}}', "no checksum"),
+        ({}, "no object 'result'"),
+        ({"result": [1]}, "no object 'result'"),
+    ],
 )
-def test_a_damaged_result_is_an_error(tmp_path, text, reason):
+def test_a_damaged_result_is_an_error(tmp_path, content, reason):
     cell, request = sorting.encoding_cells()[0], Request(tmp_path)
-    keep(cell, request, 0.5)
-    cell.path(request).write_text(text)
+    path = cell.path(request)
+    path.parent.mkdir()
+    path.write_text(content) if isinstance(content, str) else write_json(path, content)
     with pytest.raises(DamagedFile, match=f"{cell.path(request).name} is not a valid result .*{reason}.*: delete it"):
         claims.judge(Request(tmp_path))
 
 
 def test_a_table_without_its_row_is_an_error(tmp_path):
-    (tmp_path / "figure-topological-sorts.json").write_text('{"result": {"rows": [{"length": 4}]}}')
+    write_json(tmp_path / "figure-topological-sorts.json", {"result": {"rows": [{"length": 4}]}})
     with pytest.raises(DamagedFile, match=r"figure-topological-sorts\.json has no row with length 8: delete it"):
         claims.judge(Request(tmp_path))
 
@@ -149,10 +156,10 @@ def test_claims_about_encodings_of_networks(tmp_path, capsys):
             cell.encoding, (0.45, 0.45)
         )
         keep(cell, request, far)
-        content = json.loads(cell.path(request).read_text())
+        content = read_record(cell.path(request))
         for figures in content["result"]["figures"].values():
             figures |= {f"{measure}/{length}": near for measure in ("accuracy", "auc") for length in (12, 13)}
-        cell.path(request).write_text(json.dumps(content))
+        write_json(cell.path(request), content)
     assert verdicts(tmp_path)["6"] == "holds"
     keep(made[0], request, 0.5)
     assert verdicts(tmp_path)["6"].startswith("does not hold")
@@ -174,9 +181,9 @@ def test_claims_about_studies_of_networks(tmp_path, capsys, name, value):
     fill(tmp_path, made, studies)
     assert verdicts(tmp_path)["7"] == "holds"
     (magnetic,) = (cell for cell in made if cell.name == "sorting-gnn-magnetic")
-    content = json.loads(magnetic.path(request).read_text())
+    content = read_record(magnetic.path(request))
     content["result"]["figures"]["test"]["auc/16"] = 0.1  # accuracy alone does not decide
-    magnetic.path(request).write_text(json.dumps(content))
+    write_json(magnetic.path(request), content)
     assert verdicts(tmp_path)["7"] == "does not hold (1 of 5 comparisons fail)"
     fill(tmp_path, made, but(name, value, studies))
     assert verdicts(tmp_path)["7"].startswith("does not hold")

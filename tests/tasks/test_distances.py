@@ -160,7 +160,7 @@ def test_bad_input_is_named():
         Distances().split("training")
     with pytest.raises(ValueError, match="train has shards 0 to 0, got 3"):
         Distances(train=10).shard("train", 3)
-    with pytest.raises(ValueError, match="train must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="train must be a positive integer, got 0"):
         Distances(train=0)
 
 

@@ -64,7 +64,7 @@ def test_the_stream_is_endless_and_seeded():
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match=r"batch must be a multiple of 2 .*, got 3"):
         next(Sorting().stream(seed=0, batch=3))
-    with pytest.raises(ValueError, match="valid must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="valid must be a positive integer, got 0"):
         Sorting(valid=0)
     with pytest.raises(ValueError, match="unknown split 'all'"):
         Sorting().split("all")

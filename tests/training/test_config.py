@@ -1,13 +1,19 @@
+import re
+from dataclasses import MISSING
+
+import numpy as np
 import pytest
 import torch
 
 from magnetite import Relative
 from magnetite.encodings import ENCODINGS
+from magnetite.encodings.checks import domain_of, field_hints
 from magnetite.nn.encoders import ENCODERS
-from magnetite.tasks import TASKS
-from magnetite.training.config import Config, configuration, merge
-from magnetite.training.encodings import PositionalEncodings, names_known
-from magnetite.training.models import build_model
+from magnetite.tasks import TASKS, Sorting
+from magnetite.training.config import Config, Data, Optim, Run, configuration, merge
+from magnetite.training.encodings import DEFAULT_SIZE, PositionalEncodings, names_known
+from magnetite.training.models import MODELS, Transformer, build_model
+from magnetite.training.options import options_of
 
 PRESETS = ("quick", "paper", "best")
 POTENTIALS = [f"Relative({0.25 * number})" for number in range(1, 6)]
@@ -57,15 +63,15 @@ def test_the_hash_is_of_what_decides_the_result():
     [
         ("optim.rate=1", "unknown option optim.rate: choose one of lr, weight_decay"),
         ("optim.lr=fast", "optim.lr must be a number such as 0.0004, got 'fast'"),
-        ("optim.lr=0", "optim: lr must be above 0, got 0.0"),
+        ("optim.lr=0", "optim: lr must be a positive number, got 0.0"),
         ("optim.batch=1.5", "optim.batch must be an integer such as 384, got 1.5"),
         ("optim.betas=[0.9]", "betas must be two numbers in [0, 1)"),
         ("optim.betas=0.9", "optim.betas must be a list"),
-        ("optim.warmup=-1", "optim: warmup must not be negative, got -1.0"),
+        ("optim.warmup=-1", "optim: warmup must be a non-negative number, got -1.0"),
         ("model.width=true", "model.width must be an integer such as 256, got True"),
         ("model.name=oracle", "unknown model 'oracle': choose one of transformer, gnn, magnet"),
         ("model.places=3", "unknown option model.places: choose one of width, layers"),
-        ("task.borders=-1", "task: borders must be at least 0, got -1"),
+        ("task.borders=-1", "task: borders must be a non-negative integer, got -1"),
         ("encoding.colour=1", "unknown option encoding.colour: choose one of k, q, normalised"),
         ("encoding.magnetic.colour=1", "unknown option encoding.magnetic.colour: choose one of k, q"),
         ("encoding.k=0", "encoding.magnetic: "),
@@ -76,12 +82,37 @@ def test_the_hash_is_of_what_decides_the_result():
         ("encoding.walks.steps=2", "encoding.walks is not part of this configuration (magnetic): choose it with"),
         ("encoding.dtype=float3", "encoding.magnetic.dtype must be"),
         ("data.mode=lost", "unknown mode 'lost': choose one of auto, resident, pooled, fresh"),
-        ("data.tokens=0", "data: tokens must be at least 1, got 0"),
+        ("data.tokens=0", "data: tokens must be a positive integer, got 0"),
         ("run.precision=8", "run.precision must be a string such as 32-true, got 8"),
-        ("run.seed=-1", "run: seed must not be negative, got -1"),
-        ("run.log_every=0", "run: log_every must be above 0, got 0"),
-        ("task.train=0", "task: train must be at least 1, got 0"),
+        ("run.seed=-1", "run: seed must be a non-negative integer, got -1"),
+        ("run.log_every=0", "run: log_every must be a positive integer, got 0"),
+        ("task.train=0", "task: train must be a positive integer, got 0"),
         ("task.train_longest=12", "train_longest < valid_longest"),
+        ("optim.epochs=inf", "epochs must be a positive number, got inf"),
+        ("optim.epochs=1e300", "epochs must be at most 1,000,000, got 1e+300"),
+        ("optim.lr=nan", "lr must be a positive number, got nan"),
+        (f"optim.lr={'9' * 400}", "optim.lr must be a number such as 0.0004, got 999"),
+        (f"optim.batch={'9' * 400}", "batch must be at most 2,147,483,647, got an integer of more than 20 digits"),
+        ("optim.betas=[0.9, nan]", "betas must be a number in [0, 1), got nan"),
+        ("optim.lr=1\nx = 2", "optim.lr must be a number such as"),
+        (f"optim.lr={'[' * 5000}", "optim.lr must be a number such as"),
+        ("optim.budget=2", "budget must be a number in (0, 1], got 2.0"),
+        ("model.norm=both", "unknown norm 'both': choose one of post, pre"),
+        ("model.readout=first", "unknown readout 'first': choose one of cls"),
+        ("model.dropout=1", "dropout must be a number in [0, 1), got 1.0"),
+        ("model.width=66", "width must be a multiple of heads, got width=66 and heads=4"),
+        ("model.layers=1000000000", "layers must be at most 1,000, got 1,000,000,000"),
+        ("data.memory=-1", "memory must be a non-negative number, got -1.0"),
+        ("run.patience=-1", "patience must be a non-negative integer, got -1"),
+        ("encoding.scaling=twice", "encoding.magnetic: scaling must be one of none, nodes, parts, got 'twice'"),
+        ("encoding.activation=tanh", "encoding.magnetic: activation must be one of gelu, relu, got 'tanh'"),
+        ("encoding.dropout=nan", "encoding.magnetic: dropout must be a number in [0, 1), got nan"),
+        ("encoding.k=1000000000", "encoding.magnetic: k must be at most 1,048,576, got 1,000,000,000"),
+        ("encoding.dtype=float64", "encoding.magnetic.dtype must not be float64"),
+        ("encoding.q=Relative()", "encoding.magnetic.q must be a number or Relative(…) or a list"),
+        ("encoding.q=Relative(1, 2)", "encoding.magnetic.q must be a number or Relative(…) or a list"),
+        ("encoding.q=Relative(-1)", "a relative potential must be a finite number ≥ 0, got -1"),
+        ("encoding.q=[]", "q must contain at least one potential"),
         ("colour.red=1", "unknown table 'colour'"),
         ("optim=1", "settings are written table.option=value"),
         ("optim.lr.peak=1", "settings are written table.option=value"),
@@ -212,3 +243,77 @@ def test_another_encoder_takes_over_the_options_that_it_has():
     config = configuration("sorting", "magnetic", "best", overrides=["encoding.encoder=spe", "encoding.k=5"])
     options = config.to_dict()["encoding"]["magnetic"]
     assert (options["encoder"], options["k"], "scaling" in options) == ("spe", 5, False)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Transformer(norm="both"), "unknown norm 'both'"),
+        (lambda: Transformer(heads=0), "heads must be a positive integer, got 0"),
+        (lambda: Transformer(width=True), "width must be a positive integer, got True"),
+        (lambda: Optim(betas=0.9), "betas must be a list of numbers, got 0.9"),
+        (lambda: Optim(lr="fast"), "lr must be a positive number, got 'fast'"),
+        (lambda: Data(memory=-1.0), "memory must be a non-negative number, got -1.0"),
+        (lambda: Run(capture="yes"), "capture must be true or false, got 'yes'"),
+        (lambda: Sorting(seed=2**63), "seed must be at most 9,223,372,036,854,775,807"),
+    ],
+)
+def test_options_are_checked_when_they_are_made(make, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make()
+
+
+def test_options_take_the_numbers_of_numpy():
+    made = Optim(lr=np.float32(0.5), batch=np.int64(3), epochs=2, betas=[0.5, np.float64(0.9)])
+    assert made == Optim(lr=0.5, batch=3, epochs=2.0, betas=(0.5, 0.9))
+    assert [type(value) for value in (made.lr, made.batch, made.epochs, made.betas)] == [float, int, float, tuple]
+
+
+def made(kind, **values):
+    """A dataclass without the check of types that tests install, which users do not have."""
+    defaults = {name: option.default for name, option in options_of(kind).items()}
+    instance = object.__new__(kind)
+    for name, value in {**defaults, **values}.items():
+        object.__setattr__(instance, name, value)
+    instance.__post_init__()
+    return instance
+
+
+def all_options():
+    kinds = [Optim, Data, Run, *MODELS.values(), *TASKS.values(), *ENCODINGS.values()]
+    return [(kind, name, option) for kind in kinds for name, option in options_of(kind).items()]
+
+
+@pytest.mark.parametrize(("kind", "name", "option"), all_options())
+def test_every_number_has_a_domain_that_help_names(kind, name, option):
+    found = domain_of(field_hints(kind)[name])
+    if option.hint in (int, float) and name not in ("train_longest", "valid_longest"):  # whose domains depend on both
+        assert found is not None
+        assert found[0].described(found[1]) in option.help
+        for wrong in (float("nan"), float("inf"), -1, 10**400, True, "many"):
+            others = {each: DEFAULT_SIZE for each, other in options_of(kind).items() if other.default is MISSING}
+            with pytest.raises(ValueError, match=f"{name} must be") as caught:
+                made(kind, **{**others, name: wrong})
+            assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("model", ["gnn", "magnet"])
+@pytest.mark.parametrize("encoding", ["relative-walks", "magnetic+relative-walks", "spe"])
+def test_biases_without_attention_are_refused_before_training(model, encoding):
+    bias = ["encoding.bias=true"] if encoding == "spe" else []
+    config = configuration("distances", encoding, "quick", {"model": {"name": model}}, bias)
+    with pytest.raises(ValueError, match="attention biases, but this model has no attention"):
+        build_model(config.task, config.encoding, config.model, seed=0)
+
+
+def test_a_model_that_no_machine_can_hold_is_refused_at_once():
+    config = configuration("sorting", "magnetic", overrides=["model.width=1048576", "encoding.k=1000000"])
+    with pytest.raises(ValueError, match=r"a model of [\d,]+ parameters .* needs [\d,]+ GiB of memory, and cpu has"):
+        build_model(config.task, config.encoding, config.model, seed=0)
+
+
+def test_the_hash_knows_the_order_of_encodings_if_it_is_not_the_usual_one():
+    assert configuration("sorting", "magnetic+walks").hash != configuration("sorting", "walks+magnetic").hash
+    config = configuration("sorting", "magnetic+walks")
+    assert Config.from_dict(config.to_dict()).hash == config.hash
+    assert configuration("sorting", "magnetic", "quick").hash == "da9fe9b8ab7e"  # as in results of earlier versions

@@ -163,7 +163,9 @@ def test_an_evaluation_sees_every_graph_whether_encodings_fit_or_not():
         assert sum(len(batch) for batch in found) == len(data) == 32
     for first, second in zip(*seen, strict=True):
         assert all(torch.equal(one, two) for one, two in zip(first.tensors(), second.tensors(), strict=True))
-    halves = [EvaluationData(TASK.examples("test"), ENCODINGS, Data(tokens=300), Share(process, 2)) for process in (0, 1)]
+    halves = [
+        EvaluationData(TASK.examples("test"), ENCODINGS, Data(tokens=300), Share(process, 2)) for process in (0, 1)
+    ]
     assert sum(len(batch) for half in halves for batch in half.batches()) == 32
 
 

@@ -1,6 +1,5 @@
 """Runs that are stopped, that fail, or whose files are damaged: progress is kept, and errors name the cause."""
 
-import json
 import math
 import os
 import signal
@@ -10,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from magnetite.cli import app
-from magnetite.io.storage import DamagedFile
+from magnetite.io.storage import DamagedFile, read_json, write_json
 from magnetite.training import runs
 from magnetite.training.loop import Interrupted, Trainer
 from tests.training.conftest import logged, parameters, tiny
@@ -42,6 +41,11 @@ def test_a_stopped_run_continues_to_the_same_result(trainer, tmp_path, mode, mon
         assert logged(tmp_path / "parts", kind) == logged(tmp_path / "whole", kind)
 
 
+def edited(path, **changes):
+    content = read_json(path, "state", "")
+    return {**content, "progress": {**content["progress"], **changes}}
+
+
 def test_a_stopped_run_may_continue_with_another_data_mode(trainer, tmp_path):
     for mode in ("resident", "pooled", "fresh"):
         runs._claim(tiny("none", f"data.mode={mode}"), tmp_path / mode, resume=False)
@@ -59,9 +63,9 @@ def test_the_time_of_a_run_is_that_of_all_its_parts(tmp_path, capsys):
     config = tiny("none", "optim.epochs=0.17")
     runs.train(config, tmp_path / "run", runs.Machine())
     state = tmp_path / "run" / "checkpoints" / "last-00000001" / "state.json"
-    content = json.loads(state.read_text())
+    content = read_json(state, "state", "")
     content["progress"]["elapsed"] += 1000
-    state.write_text(json.dumps(content))
+    write_json(state, content)
     result = runs.train(config, tmp_path / "run", runs.Machine(), resume=True)
     assert 1000 < result["seconds"] < 2000
     assert "generating and encoding" in capsys.readouterr().err
@@ -107,6 +111,13 @@ def test_a_loss_that_is_not_finite_keeps_the_last_good_state(trainer, tmp_path, 
     assert all(bool(parameter.isfinite().all()) for parameter in good.model.parameters())
 
 
+def test_a_loss_that_is_never_finite_promises_no_checkpoint(trainer, tmp_path, monkeypatch):
+    run = trainer(tiny("none"), tmp_path)
+    monkeypatch.setattr(type(run.config.task), "loss", lambda self, outputs, batch: outputs.sum() * math.nan)
+    with pytest.raises(FloatingPointError, match=r"loss became nan before step 2.*there is no checkpoint yet"):
+        run.run()
+
+
 def test_a_full_disk_keeps_the_last_good_state(trainer, tmp_path, monkeypatch):
     from magnetite.training import checkpoints
 
@@ -132,9 +143,15 @@ def test_a_full_disk_keeps_the_last_good_state(trainer, tmp_path, monkeypatch):
         ("model.safetensors", lambda path: path.write_bytes(path.read_bytes()[:-5]), "safetensors file"),
         ("optimizer.safetensors", lambda path: path.write_bytes(b"x" * 200), "safetensors file"),
         ("model.json", lambda path: path.write_text("{"), "description of a model"),
-        ("state.json", lambda path: path.write_text('{"version": "0"}'), "was written by magnetite 0"),
+        ("state.json", lambda path: write_json(path, {"version": "0"}), "was written by magnetite 0"),
+        ("state.json", lambda path: path.write_text('{"version": "0"}'), "it has no checksum"),
         ("state.json", lambda path: path.unlink(), r"cannot be resumed \(.*state.json does not exist\): train again"),
-        ("state.json", lambda path: path.write_text(path.read_text().replace('"step": 1', '"step": "1"')), "numbers"),
+        (
+            "state.json",
+            lambda path: path.write_text(path.read_text().replace('"step": 1', '"step": 2')),
+            "edited or dam",
+        ),
+        ("state.json", lambda path: write_json(path, edited(path, step="1")), "numbers"),
         ("state.json", lambda path: path.write_bytes(b"\xff"), r"state.json is .*progress of a run \(.*utf-8"),
         ("state.json", lambda path: path.write_text("[]"), "progress of a run"),
         ("model.json", lambda path: path.unlink(), r"cannot be resumed \(.*model.json does not exist\): train again"),

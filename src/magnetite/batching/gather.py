@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from magnetite.batching.batch import Batch, BatchedEigenpairs, Places
@@ -58,6 +58,9 @@ def batch(
             {name: _moved(part, chosen, target) for name, part in parts.items()},
         )
         query, chosen = None if query is None else _moved(query, chosen, target), torch.arange(len(chosen))
+    if target.type != "cpu" and graphs.weights is not None:
+        # A failed check on a GPU would have no message.
+        _single_precision(graphs.weights.detach().cpu(), torch.ones(graphs.num_edges, dtype=torch.bool), False)
     sizes, edges = (counts[chosen.to(counts.device)] for counts in (graphs.sizes, graphs.edge_ptr.diff()))
     queries = 0 if query is None else query.counts[chosen.to(query.device)].sum()
     buckets, order = split_sizes(sizes.cpu().numpy())
@@ -91,14 +94,15 @@ def gather(
     ends = graphs.edges.index_select(1, edges.row) if graphs.num_edges else graphs.edges.new_zeros((2, shape.edges))
     # Padding edges are spread over many nodes: atomic additions to a single node would be slow on a GPU.
     anywhere = torch.arange(shape.edges, device=device) % max(shape.nodes, 1)
-    weight = torch.ones_like(edges.row, dtype=torch.float32) if graphs.weights is None else edges.take(graphs.weights)
+    given = edges.mask if graphs.weights is None else edges.take(graphs.weights)
+    weight = given.float() if graphs.weights is None else _single_precision(given, edges.mask)
     return Batch(
         sizes=sizes,
         node_graph=nodes.graph,
         node_mask=nodes.mask,
         edge_index=torch.where(edges.mask, ends.long() + nodes.start[edges.graph], anywhere),
         edge_mask=edges.mask,
-        edge_weight=weight.float() * edges.mask,
+        edge_weight=weight,
         node_features={name: nodes.take(rows) for name, rows in graphs.node_features.items()},
         edge_features={name: edges.take(rows) for name, rows in graphs.edge_features.items()},
         graph_features={name: rows.index_select(0, ids) for name, rows in graphs.graph_features.items()},
@@ -107,6 +111,22 @@ def gather(
         buckets=shape.buckets,
         places=_places(layout, sizes, nodes),
     )
+
+
+def _single_precision(
+    weights: Shaped[Tensor, " edges"], mask: Bool[Tensor, " edges"], summed: bool = True
+) -> Float[Tensor, " edges"]:
+    """Weights as a network reads them; refused if they or their sum are beyond float32, or below its normal numbers."""
+    single = weights.float()
+    limit = torch.finfo(torch.float32)
+    assert_async(
+        (single.sum() if summed else single).isfinite().all() & ((single >= limit.tiny) | ~mask).all(),
+        lambda: (
+            f"weights from {float(weights[mask].min()):.3g} to {float(weights.max()):.3g} do not fit into float32, in "
+            "which networks compute: divide them by a constant (their logarithm is an edge feature)"
+        ),
+    )
+    return single
 
 
 class _Ragged:
@@ -161,6 +181,13 @@ def _encoding(part: Any, ids: Int[Tensor, " chosen"], nodes: _Ragged, layout: La
     if isinstance(part, Eigenpairs):
         vectors = torch.view_as_real(part.vectors) if part.vectors.is_complex() else part.vectors[..., None]
         values, mask = part.values.index_select(0, ids), part.mask.index_select(0, ids)
+        assert_async(
+            values.float().isfinite().all(),
+            lambda: (
+                f"eigenvalues up to {float(values.max()):.3g} do not fit into float32, in which networks compute: "
+                "divide the weights by a constant, or use normalised=True"
+            ),
+        )
         return BatchedEigenpairs(values.float(), nodes.take(vectors).float(), mask)
     axis, _ = part.axes.get("values", (None, 0))
     if axis == "pair":

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
-from magnetite.packed import Axis, Packed
+from magnetite.packed import INTEGERS, REALS, Axis, Dtypes, Packed, first_outside
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,22 +33,25 @@ class QueryPairs(Packed):
     pointers: ClassVar[tuple[str, ...]] = ("node_ptr", "query_ptr")
     axes: ClassVar[dict[str, tuple[Axis, int]]] = {"nodes": ("query", 1), "labels": ("query", 0)}
 
+    dtypes: ClassVar[dict[str, Dtypes]] = {"nodes": INTEGERS, "labels": (torch.bool, *INTEGERS, *REALS)}
+
     def __post_init__(self) -> None:
-        count, pointer = len(self.labels), self.query_ptr
-        if pointer.shape != self.node_ptr.shape or int(pointer[0]) != 0 or bool((pointer.diff() < 0).any()):
-            raise ValueError(f"query_ptr must have {len(self) + 1} entries that start at 0 and never decrease")
-        if self.nodes.shape != (2, count) or int(pointer[-1]) != count:
+        self.check()
+
+    def check(self) -> None:
+        """Raise a `ValueError` unless every query pair is in its graph."""
+        super().check()
+        if self.nodes.ndim != 2 or self.nodes.shape[0] != 2 or self.labels.ndim not in (1, 2):
             raise ValueError(
-                f"query_ptr ends at {int(pointer[-1])}, but nodes have shape {list(self.nodes.shape)} and there are "
-                f"{count} labels: give one column of nodes and one label per pair"
+                "nodes must have shape [2, pairs] and labels [pairs] or [pairs, columns], got "
+                f"{list(self.nodes.shape)} and {list(self.labels.shape)}: give one column of nodes and one label per pair"
             )
-        sizes = torch.repeat_interleave(self.sizes, self.counts)
-        wrong = ((self.nodes < 0) | (self.nodes >= sizes)).any(0).nonzero()
-        if wrong.numel():
-            pair = int(wrong[0])
+        pair = first_outside(self.nodes, self.query_ptr, self.sizes)
+        if pair is not None:
             source, target = self.nodes[:, pair].tolist()
+            size = int(torch.repeat_interleave(self.sizes, self.counts)[pair])
             raise ValueError(
-                f"query pair {pair} is ({source}, {target}), but its graph has nodes 0 to {int(sizes[pair]) - 1}: "
+                f"query pair {pair} is ({source}, {target}), but its graph has nodes 0 to {size - 1}: "
                 "number nodes within their graph"
             )
 

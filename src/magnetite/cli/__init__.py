@@ -82,6 +82,14 @@ def _one_line(error: Exception) -> str | None:
     if isinstance(error, torch.OutOfMemoryError):
         reason = ". ".join(str(error).split(". ")[:2])
         return f"{reason}: free GPU memory; training needs less with --set data.mode=pooled, also when resumed"
+    if isinstance(error, MemoryError) or "DefaultCPUAllocator: can't allocate memory" in str(error):
+        return f"not enough memory ({_first_line(error)}): choose smaller sizes, or fewer graphs"
+    if isinstance(error, RecursionError):
+        return f"the input is nested too deeply ({_first_line(error)}): make it flatter"
     if isinstance(error, ModuleNotFoundError) and (extra := EXTRAS.get((error.name or "").split(".")[0])):
         return f"{error.name} is not installed: pip install 'magnetite[{extra}]'"
     return None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

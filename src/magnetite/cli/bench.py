@@ -59,6 +59,8 @@ def bench(
     """Measure the speed of the encodings on this machine: print a table, write a figure and JSON."""
     if what is not None and what not in BENCHMARKS:
         raise ValueError(f"unknown benchmark {what!r}: choose one of {', '.join(BENCHMARKS)}")
+    if seed < 0:
+        raise ValueError(f"--seed must be a non-negative integer, got {seed}")
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out must be a folder, and {out} is a file")
     for name in BENCHMARKS if what is None else [what]:

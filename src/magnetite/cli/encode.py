@@ -11,10 +11,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
+from magnetite.cli._device import device_named
 from magnetite.encodings import ENCODINGS, Depth, Eigenpairs, MagneticLaplacian, NodeEncoding, RandomWalk
 from magnetite.encodings.cache import Encoding, cached, shards
 from magnetite.graphs import FORMATS, Digraphs, node_numbers, read
-from magnetite.io.files import TABLE_WRITERS, TENSOR_WRITERS, Column, check_output, write_arrays, write_table
+from magnetite.io.files import (
+    TABLE_WRITERS,
+    TENSOR_WRITERS,
+    Column,
+    check_output,
+    check_outputs,
+    write_arrays,
+    write_table,
+)
 from magnetite.linalg.phase import CONVENTIONS
 from magnetite.linalg.potential import Potential, Relative
 from magnetite.packed import Packed
@@ -98,13 +107,15 @@ def encode(
     """Encode the nodes of directed graphs in files."""
     options = {"k": k, "q": q, "relative_q": relative_q, "normalised": normalised, "convention": convention}
     method = make_encoding(encoding, options | {"steps": steps, "restart": restart})
+    check_outputs([out, *([plot] if plot else [])], inputs)
+    _check_cache(cache, inputs)
     check_output(out)
     if plot is not None:
         _check_plot(encoding, plot)
     graphs = Digraphs.concat(map(read, inputs))
     names = graphs.names or node_numbers(graphs)
     unnamed = graphs.replace(names=None)  # the cache is found by content, whatever the nodes are called
-    result = _with_progress(method, unnamed.to(_device(device)), cache).to("cpu")
+    result = _with_progress(method, unnamed.to(device_named(device)), cache).to("cpu")
     if out.suffix in TABLE_WRITERS:
         write_table(out, node_table(result, names))
     else:
@@ -184,15 +195,6 @@ def _potentials(option: str, value: Any) -> Any:
     return potentials[0] if len(potentials) == 1 else tuple(potentials)
 
 
-def _device(name: str) -> torch.device:
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).split("\n")[0]
-        raise ValueError(f"device {name!r} cannot be used ({reason}): use cpu, or cuda if there is a GPU") from error
-    return torch.device(name)
-
-
 def _with_progress(method: Encoding[Packed], graphs: Digraphs, cache: Path | None) -> Packed:
     columns = (TextColumn("encoding"), BarColumn(), MofNCompleteColumn(), TextColumn("graphs"), TimeRemainingColumn())
     console = Console(stderr=True)
@@ -205,6 +207,16 @@ def _with_progress(method: Encoding[Packed], graphs: Digraphs, cache: Path | Non
             results.append(method(shard))
             progress.advance(task, len(shard))
     return type(results[0]).concat(results)
+
+
+def _check_cache(cache: Path | None, inputs: list[Path]) -> None:
+    if cache is None:
+        return
+    if cache.exists() and not cache.is_dir():
+        raise ValueError(f"--cache must be a folder, but {cache} is a file: choose another")
+    inside = [path for path in inputs if path.suffix == ".safetensors" and path.resolve().parent == cache.resolve()]
+    if inside:
+        raise ValueError(f"{inside[0]} is in the folder of --cache, whose files may be replaced: choose another folder")
 
 
 def _check_plot(encoding: str, path: Path) -> None:

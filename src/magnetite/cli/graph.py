@@ -10,6 +10,7 @@ from magnetite.code.drawing import to_svg
 from magnetite.code.graph import CodeGraph
 from magnetite.code.layout import LAYOUTS
 from magnetite.code.source import Kind, Mask, find, functions, graph_of, parse, read_source
+from magnetite.io.files import check_outputs
 from magnetite.io.storage import check_writable, replacing
 
 WRITERS: dict[str, Callable[[CodeGraph], str]] = {
@@ -62,8 +63,11 @@ def graph(
         raise ValueError(f"{out} has an unknown file extension: use one of {' '.join(WRITERS)}")
     if compare and out.suffix != ".svg":
         raise ValueError(f"--compare draws a picture, but {out} is not an SVG file: use .svg")
-    check_writable(out)
     path, _, name = function.partition("::")
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a folder: give the path of a Python file")
+    check_outputs([out], [Path(path)])
+    check_writable(out)
     if not name and ":" in path and not Path(path).exists():
         raise ValueError(f"{path} does not exist: write file.py::function, with two colons")
     found = find(functions(parse(read_source(path), path)), name or None)

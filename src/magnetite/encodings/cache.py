@@ -1,16 +1,18 @@
 """Encodings cached on disk by content: the same graphs are not encoded twice with the same parameters."""
 
+import functools
 import hashlib
+import inspect
+import re
+import sys
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from filelock import FileLock
-
 from magnetite.encodings.results import RESULTS
 from magnetite.graphs import Digraphs
-from magnetite.io.storage import DamagedFile, as_bytes, read_tensors
+from magnetite.io.storage import PREFIX, DamagedFile, as_bytes, locked, read_tensors, remove_leftovers, write_tensors
 from magnetite.packed import Packed
 from magnetite.version import __version__
 
@@ -18,6 +20,12 @@ Result = TypeVar("Result", bound=Packed, covariant=True)
 
 SHARD_NODES = 200_000
 """A shard ends with the graph that brings it to this number of nodes."""
+
+COMPUTING = ("encodings", "linalg", "kernels", "graphs.py", "packed.py")
+"""Files and folders of the package that determine an encoding."""
+
+UNCLEAR = re.compile(r" at 0x[0-9a-fA-F]+|\.\.\.")
+"""What a `repr` contains that does not show every parameter: an address, or an abridged array."""
 
 
 @runtime_checkable
@@ -34,9 +42,10 @@ def cached(
 ) -> Result:
     """`encoding(graphs)`, read from `folder` if it was computed before, otherwise computed and stored there.
 
-    The graphs are split into shards. The file name of a shard is a hash of its graphs, every parameter of the encoding
-    and the version, so an interrupted run continues where it stopped, and several processes can share the work: each
-    shard is computed under a lock and stored atomically. A damaged shard fails its checksum and is computed again.
+    The graphs are split into shards. The key of a shard is a hash of its graphs, every parameter of the encoding, and
+    the code that computes it; it is the name of the file and stands in it, so a file that was damaged, renamed or
+    computed by other code is computed again. An interrupted run continues where it stopped, and several processes can
+    share the work: each shard is computed under a lock and stored atomically.
 
     Args:
         encoding: The encoding to apply.
@@ -51,23 +60,49 @@ def cached(
     Eigenpairs(1 graphs, k=2, torch.float32)
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(folder)
     results = []
     for shard in shards(graphs):
-        results.append(_shard(encoding, shard, folder / f"{key(encoding, shard)}.safetensors"))
+        results.append(_shard(encoding, shard, folder))
         if progress is not None:
             progress(len(shard))
     return type(results[0]).concat(results).to(graphs.device)
 
 
 def key(encoding: Encoding[Packed], graphs: Digraphs) -> str:
-    """Hash of the graphs' bytes, every parameter of the encoding, and the version."""
-    digest = hashlib.sha256(f"{__version__} {encoding!r}".encode())
+    """Hash of the graphs' bytes, every parameter of the encoding, the version, and the code that computes it."""
+    described = repr(encoding)
+    if UNCLEAR.search(described):
+        raise ValueError(
+            f"{described:.80} cannot be cached, because its repr does not show every parameter: make it a dataclass "
+            "whose fields are numbers, strings or tuples of them"
+        )
+    digest = hashlib.sha256(f"{__version__} {code_of(type(encoding))} {described}".encode())
     for name, tensor in sorted(graphs.tensors().items()):
         tensor = tensor.cpu().contiguous()
         digest.update(f" {name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
         digest.update(as_bytes(tensor))
     return digest.hexdigest()[:40]
+
+
+@functools.cache
+def code_of(kind: type) -> str:
+    """Hash of the source that computes an encoding: magnetite's, and the modules of classes of one's own.
+
+    >>> from magnetite.encodings.spectral import Laplacian
+    >>> len(code_of(Laplacian))
+    64
+    """
+    home = Path(__file__).parent.parent
+    files = [path for name in COMPUTING for path in sorted([home / name, *(home / name).rglob("*")])]
+    digest = hashlib.sha256()
+    for path in files:
+        if path.is_file() and "__pycache__" not in path.parts:
+            digest.update(path.relative_to(home).as_posix().encode() + path.read_bytes())
+    for base in kind.__mro__:
+        if base.__module__.partition(".")[0] not in ("magnetite", "builtins", "typing"):
+            digest.update(base.__qualname__.encode() + _source(base))
+    return digest.hexdigest()
 
 
 def shards(graphs: Digraphs) -> Iterator[Digraphs]:
@@ -78,24 +113,37 @@ def shards(graphs: Digraphs) -> Iterator[Digraphs]:
         yield graphs.select(slice(begin, end))
 
 
-def _shard(encoding: Encoding[Result], graphs: Digraphs, path: Path) -> Result:
-    kept = _read(path)
+def _shard(encoding: Encoding[Result], graphs: Digraphs, folder: Path) -> Result:
+    name = key(encoding, graphs)
+    path = folder / f"{name}.safetensors"
+    kept = _read(path, name)
     if kept is not None:
         return kept
-    with FileLock(path.with_suffix(".lock")):
-        kept = _read(path)
+    with locked(folder / f"{PREFIX}{name}.lock", str(path), wait=True):
+        kept = _read(path, name)
         if kept is None:
             kept = encoding(graphs)
-            kept.save(path)
+            metadata = {"kind": type(kept).__name__, "version": __version__, "key": name}
+            write_tensors(path, kept.tensors(), metadata)
     return kept
 
 
-def _read(path: Path) -> Any:
-    """The content of the file, or None if it is missing or damaged."""
+def _read(path: Path, name: str) -> Any:
+    """The content of the file, or None if it is missing, damaged, or of another key."""
     if not path.exists():
         return None
     try:
         named, metadata = read_tensors(path)
-        return RESULTS[metadata["kind"]].from_tensors(named)
+        return RESULTS[metadata["kind"]].from_tensors(named) if metadata["key"] == name else None
     except (DamagedFile, KeyError):
         return None
+
+
+def _source(kind: type) -> bytes:
+    """The module of a class; of a class typed into an interpreter, its own source or compiled code."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    try:
+        return Path(file).read_bytes() if file else inspect.getsource(kind).encode()
+    except (OSError, TypeError):
+        code = getattr(kind.__call__, "__code__", None)
+        return b"" if code is None else code.co_code + repr(code.co_consts).encode()

@@ -11,6 +11,7 @@ from magnetite.encodings.checks import check_graphs
 from magnetite.graphs import Digraphs
 from magnetite.linalg.eigen import SolverFailure
 from magnetite.linalg.laplacian import dense_adjacency
+from magnetite.linalg.scale import divided
 from magnetite.linalg.threads import in_pool
 
 BATCH_BYTES = {"cpu": 4 * 2**20, "cuda": 512 * 2**20}
@@ -22,10 +23,11 @@ ONE_THREAD_BELOW = 512
 
 @dataclass(frozen=True)
 class DenseBatch:
-    """Some graphs of one size: their indices, and their adjacency matrices in double precision."""
+    """Some graphs of one size: their indices, and their adjacency matrices, divided by `2^exponent`."""
 
     ids: Int[Tensor, " g"]
     adjacency: Float[Tensor, "g n n"]
+    exponent: Int[Tensor, " g"]
 
 
 def for_each_batch(
@@ -76,4 +78,5 @@ def _spans(sizes: Int[Tensor, " b"], limit: int) -> Iterator[tuple[int, int]]:
 
 def _dense(graphs: Digraphs, ids: Tensor) -> DenseBatch:
     size = int(graphs.sizes[0])
-    return DenseBatch(ids, dense_adjacency(graphs.edges, graphs.edge_graph, graphs.weights, len(graphs), size))
+    weights, exponent = divided(graphs.weights, graphs.edge_ptr)
+    return DenseBatch(ids, dense_adjacency(graphs.edges, graphs.edge_graph, weights, len(graphs), size), exponent)

@@ -1,12 +1,13 @@
 """Encodings of node order: sinusoids of the node numbers, and the distance from a source."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from magnetite.encodings.checks import check_positive
+from magnetite.encodings.checks import SIZE, Domain, check_fields, check_graphs
 from magnetite.encodings.results import NodeEncoding
 from magnetite.graphs import Digraphs
 
@@ -23,17 +24,17 @@ class Sinusoidal:
     [[100.0, 0.0], [54.0, 84.0]]
     """
 
-    width: int
-    base: float = 10_000.0
+    width: Annotated[int, SIZE]
+    base: Annotated[float, Domain(1, 1e30, above=True)] = 10_000.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.width, bool) or not isinstance(self.width, int) or self.width < 2 or self.width % 2:
-            raise ValueError(f"width must be an even integer ≥ 2 (half cosines, half sines), got {self.width!r}")
-        if not self.base > 1:
-            raise ValueError(f"base must be greater than 1, got {self.base}: try base=10000")
+        check_fields(self)
+        if self.width % 2:
+            raise ValueError(f"width must be even (half cosines, half sines), got {self.width}")
 
     def __call__(self, graphs: Digraphs) -> NodeEncoding:
         """Encode every graph."""
+        check_graphs(graphs)
         numbers = torch.arange(graphs.num_nodes, device=graphs.device) - graphs.node_ptr[graphs.node_graph]
         return NodeEncoding(node_ptr=graphs.node_ptr, values=self.of_numbers(numbers))
 
@@ -57,13 +58,14 @@ class Depth:
     [0, 1, 2, 2]
     """
 
-    cap: int = 20
+    cap: Annotated[int, SIZE] = 20
 
     def __post_init__(self) -> None:
-        check_positive("cap", self.cap)
+        check_fields(self)
 
     def __call__(self, graphs: Digraphs) -> NodeEncoding:
         """Encode every graph."""
+        check_graphs(graphs)
         source, target = graphs.edge_index
         entered = torch.zeros(graphs.num_nodes, dtype=torch.bool, device=graphs.device)
         entered[target[source != target]] = True

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from magnetite.packed import Axis, Packed
+from magnetite.packed import INTEGERS, REALS, Axis, Dtypes, Packed, check_pairs, first_outside
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,6 +39,30 @@ class Eigenpairs(Packed):
         "group": ("graph", 0),
         "anchored": ("graph", 0),
     }
+    dtypes: ClassVar[dict[str, Dtypes]] = {
+        "values": REALS,
+        "vectors": (*REALS, torch.complex32, torch.complex64, torch.complex128),
+        "mask": (torch.bool,),
+        "group": INTEGERS,
+        "anchored": (torch.bool,),
+    }
+
+    def check(self) -> None:
+        """Raise a `ValueError` unless these are eigenpairs of many graphs, or of one."""
+        if len(self) == 1 and self.values.ndim == self.vectors.ndim - 1:
+            flat = {name: getattr(self, name)[None] for name, (axis, _) in self.axes.items() if axis == "graph"}
+            Eigenpairs._trusted(node_ptr=self.node_ptr, vectors=self.vectors, **flat).check()
+            return
+        super().check()
+        for name in ("values", "vectors", "mask", "group", "anchored"):
+            shape = getattr(self, name).shape[1:]
+            if shape != self.vectors.shape[1:] or len(shape) not in (1, 2):
+                raise ValueError(
+                    f"{name} must have the potentials and eigenpairs of the vectors, {list(self.vectors.shape[1:])}, "
+                    f"in its last dimensions, got shape {list(getattr(self, name).shape)}"
+                )
+        if self.group.numel() and not (int(self.group.min()) >= -1 and int(self.group.max()) < self.group.shape[-1]):
+            raise ValueError(f"group must be in −1…{self.group.shape[-1] - 1}, got {int(self.group.max())}")
 
     def __repr__(self) -> str:
         return f"Eigenpairs({len(self)} graphs, k={self.values.shape[-1]}, {self.vectors.dtype})"
@@ -112,6 +136,14 @@ class PairEncoding(Packed):
 
     pointers: ClassVar[tuple[str, ...]] = ("node_ptr", "pair_ptr")
     axes: ClassVar[dict[str, tuple[Axis, int]]] = {"values": ("pair", 0)}
+    dtypes: ClassVar[dict[str, Dtypes]] = {"values": REALS}
+
+    def check(self) -> None:
+        """Raise a `ValueError` unless there is one vector per ordered node pair."""
+        super().check()
+        check_pairs(self, self.pair_ptr)
+        if self.values.ndim != 2:
+            raise ValueError(f"values must have shape [pairs, features], got {list(self.values.shape)}")
 
     def __repr__(self) -> str:
         return f"PairEncoding({len(self)} graphs, {self.values.shape[-1]} features)"
@@ -139,6 +171,20 @@ class TopPairs(Packed):
     lost: Float[Tensor, "n f"]
 
     axes: ClassVar[dict[str, tuple[Axis, int]]] = {"landing": ("node", 0), "values": ("node", 0), "lost": ("node", 0)}
+    dtypes: ClassVar[dict[str, Dtypes]] = {"landing": INTEGERS, "values": REALS, "lost": REALS}
+
+    def check(self) -> None:
+        """Raise a `ValueError` unless every landing node is in the graph of its start node."""
+        super().check()
+        landing, values, lost = self.landing.shape, self.values.shape, self.lost.shape
+        if len(landing) != 2 or values[:2] != landing or len(values) != 3 or lost != (values[0], values[2]):
+            raise ValueError(
+                f"landing, values and lost must have shapes [n, top], [n, top, f] and [n, f], got {list(landing)}, "
+                f"{list(values)} and {list(lost)}"
+            )
+        node = first_outside(self.landing.T.long() + 1, self.node_ptr, self.sizes + 1)  # −1 is no node
+        if node is not None:
+            raise ValueError(f"landing nodes of node {node} are outside its graph: {self.landing[node].tolist()}")
 
     def __repr__(self) -> str:
         return f"TopPairs({len(self)} graphs, top {self.landing.shape[1]}, {self.values.shape[-1]} features)"

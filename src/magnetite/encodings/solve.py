@@ -5,18 +5,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from magnetite.encodings.dense import DenseBatch, for_each_batch
+from magnetite.encodings.fit import check_fit
 from magnetite.encodings.results import Eigenpairs
 from magnetite.graphs import Digraphs
-from magnetite.linalg.eigen import SolverFailure, equal_groups, lowest_eigenpairs
+from magnetite.linalg.eigen import EQUAL, ROUNDING, SolverFailure, equal_groups, lowest_eigenpairs
 from magnetite.linalg.eigen_cpu import ENGINE_UP_TO, lowest_of_graphs
 from magnetite.linalg.eigen_sparse import Progress
 from magnetite.linalg.laplacian import Operator
 from magnetite.linalg.large import lowest_of_large
 from magnetite.linalg.phase import normalise
+from magnetite.linalg.scale import times_power
 from magnetite.packed import ragged_rows
 
 LARGE_BY = 16
@@ -24,6 +26,9 @@ LARGE_BY = 16
 
 SHOWN_FROM = 20_000
 """Number of nodes from which a progress bar is shown."""
+
+TURNS_UP_TO = 2.0**53
+"""Largest weight whose phase, in a convention that multiplies by the weight, has meaning in double precision."""
 
 DENSE_ON_GPU = 4096
 """Size up to which dense matrices are faster than the iteration on a GPU."""
@@ -43,40 +48,91 @@ def solve(
         result: Eigenpairs to fill.
         single: Whether to allow single precision in dense batches on a GPU.
     """
+    _check_phases(graphs, operator)
+    store = _Store(graphs, operator, result)
     waiting = torch.arange(len(graphs), device=graphs.device)
     if graphs.device.type == "cpu":
-        waiting = _by_kernels(graphs, operator, roots, result)
-    waiting = _by_iteration(graphs, waiting, operator, roots, result)
+        waiting = _by_kernels(graphs, operator, roots, store)
+    waiting = _by_iteration(graphs, waiting, operator, roots, store)
     if waiting.numel():
-        _by_dense_batches(graphs, waiting, operator, roots, result, single and graphs.device.type != "cpu")
+        _by_dense_batches(graphs, waiting, operator, roots, store, single and graphs.device.type != "cpu")
+
+
+def _check_phases(graphs: Digraphs, operator: Operator) -> None:
+    """Refuse weights whose phases are beyond double precision, where the convention multiplies them by the weights."""
+    if graphs.weights is None or operator.real or not operator.rule.by_weight:
+        return
+    wrong = (graphs.weights.double() > TURNS_UP_TO).nonzero()
+    if wrong.numel():
+        edge = int(wrong[0])
+        raise ValueError(
+            f"edge {edge - int(graphs.edge_ptr[graphs.edge_graph[edge]])} of graph {int(graphs.edge_graph[edge])} has "
+            f"weight {float(graphs.weights[edge]):.3g}, and convention {operator.convention!r} makes it a phase of as "
+            "many turns, which double precision cannot tell apart: divide the weights, or use convention='paper'"
+        )
+
+
+class _Store:
+    """Where solvers put the eigenpairs of some graphs: values that fit, their groups, and normalised vectors."""
+
+    def __init__(self, graphs: Digraphs, operator: Operator, result: Eigenpairs):
+        self.result, self.k = result, result.values.shape[1]
+        self.floor = None if operator.normalised else _floor(graphs)
+
+    def put(
+        self, ids: Int[Tensor, " some"], values: Float[Tensor, "some kept"], vectors: Tensor, anchored: Tensor
+    ) -> None:
+        """Store the `kept ≤ k` lowest eigenpairs of graphs; the vectors are those of all their nodes."""
+        result, kept, device = self.result, values.shape[1], self.result.values.device
+        values, ids = values.to(device), ids.to(device)
+        floor = None if self.floor is None else self.floor[ids]
+        check_fit("eigenvalues", values, result.values.dtype, ids, floor)
+        result.values[ids, :kept] = values.clamp(min=0).to(result.values)
+        result.group[ids, :kept] = equal_groups(values, result.mask[ids, :kept], floor)
+        result.anchored[ids, :kept] = anchored.to(device)
+        if len(ids) == len(result) and kept == self.k:
+            result.vectors.copy_(vectors)
+        else:
+            result.vectors[ragged_rows(result.node_ptr, ids), :kept] = vectors.to(result.vectors)
+
+
+def _floor(graphs: Digraphs) -> Float[Tensor, " b"]:
+    """Differences of eigenvalues of `L_U` that count as none: 1e-6 of the smallest weight, or rounding errors."""
+    floor = torch.full((len(graphs),), EQUAL, dtype=torch.float64, device=graphs.device)
+    if graphs.weights is None:
+        return floor
+    weights, graph = graphs.weights.detach().double(), graphs.edge_graph
+    smallest = torch.full_like(floor, torch.inf).scatter_reduce_(0, graph, weights, "amin")
+    # Rounding errors of the degrees: the degrees themselves may overflow.
+    ends = (graphs.edges.long() + graphs.node_ptr[graph]).flatten()
+    degrees = weights.new_zeros(graphs.num_nodes).index_add_(0, ends, (2 * ROUNDING * weights).repeat(2))
+    node_graph = torch.repeat_interleave(graphs.sizes, output_size=graphs.num_nodes)
+    largest = torch.zeros_like(floor).scatter_reduce_(0, node_graph, degrees, "amax")
+    return torch.maximum(EQUAL * smallest.nan_to_num(posinf=0.0), largest)
 
 
 def _by_kernels(
-    graphs: Digraphs, operator: Operator, roots: Int[Tensor, " b"] | None, result: Eigenpairs
+    graphs: Digraphs, operator: Operator, roots: Int[Tensor, " b"] | None, store: _Store
 ) -> Int[Tensor, " left"]:
     """Solve the small graphs from their edges; return the ids of the others."""
     small = graphs.sizes <= ENGINE_UP_TO
     ids = small.nonzero().squeeze(1)
     chosen = graphs if len(ids) == len(graphs) else graphs.select(ids)
-    dtype, k = result.vectors.dtype, result.values.shape[1]
     parts = chosen.edges, chosen.edge_ptr, chosen.sizes, chosen.weights
-    solved = lowest_of_graphs(*parts, operator, k, None if roots is None else roots[ids], dtype)
-    result.values[ids] = solved.values.clamp(min=0).to(result.values)
-    result.group[ids] = equal_groups(solved.values, result.mask[ids])
-    result.anchored[ids] = solved.anchored
-    if chosen is graphs:
-        result.vectors.copy_(solved.vectors)
-    else:
-        result.vectors[ragged_rows(graphs.node_ptr, ids)] = solved.vectors
+    dtype = store.result.vectors.dtype
+    solved = lowest_of_graphs(*parts, operator, store.k, None if roots is None else roots[ids], dtype)
+    # What did not pass may be NaN; it is overwritten.
+    values = torch.where(solved.passed[:, None], solved.values, 0.0)
+    store.put(ids, values, solved.vectors, solved.anchored)
     small[ids] = solved.passed
     return (~small).nonzero().squeeze(1)
 
 
 def _by_iteration(
-    graphs: Digraphs, ids: Int[Tensor, " some"], operator: Operator, roots: Int[Tensor, " b"] | None, result: Eigenpairs
+    graphs: Digraphs, ids: Int[Tensor, " some"], operator: Operator, roots: Int[Tensor, " b"] | None, store: _Store
 ) -> Int[Tensor, " left"]:
     """Solve the large graphs as sparse matrices, one after the other; return the ids of the others."""
-    k = result.values.shape[1]
+    k = store.k
     dense = ENGINE_UP_TO if graphs.device.type == "cpu" else DENSE_ON_GPU
     large = graphs.sizes[ids] > max(dense, LARGE_BY * k)
     for place in ids[large].tolist():
@@ -90,10 +146,7 @@ def _by_iteration(
                 f"graph {place} ({graph.num_nodes} nodes)", place, error.residual, error.unitarity
             ) from error
         vectors, anchored = normalise(vectors[None], None if roots is None else roots[place : place + 1].cpu())
-        result.values[place] = values.clamp(min=0).to(result.values)
-        result.vectors[int(graphs.node_ptr[place]) : int(graphs.node_ptr[place + 1])] = vectors[0].to(result.vectors)
-        result.group[place] = equal_groups(values[None], torch.ones((1, k), dtype=torch.bool))[0]
-        result.anchored[place] = anchored[0]
+        store.put(torch.tensor([place]), values[None], vectors[0], anchored)
     return ids[~large]
 
 
@@ -116,19 +169,16 @@ def _by_dense_batches(
     ids: Int[Tensor, " some"],
     operator: Operator,
     roots: Int[Tensor, " b"] | None,
-    result: Eigenpairs,
+    store: _Store,
     single: bool,
 ) -> None:
     """Solve these graphs as dense matrices on their device."""
-    k, dtype = result.values.shape[1], result.vectors.dtype
 
     def work(batch: DenseBatch) -> None:
-        values, vectors = lowest_eigenpairs(operator.dense(batch.adjacency), k, single)
+        values, vectors = lowest_eigenpairs(operator.dense(batch.adjacency, batch.exponent), store.k, single)
         vectors, anchored = normalise(vectors, None if roots is None else roots[batch.ids])
-        kept = values.shape[1]
-        result.values[batch.ids, :kept] = values.clamp(min=0).to(result.values)
-        result.vectors[ragged_rows(graphs.node_ptr, batch.ids), :kept] = vectors.flatten(0, 1).to(dtype)
-        result.group[batch.ids, :kept] = equal_groups(values, torch.ones_like(values, dtype=torch.bool))
-        result.anchored[batch.ids, :kept] = anchored
+        if not operator.normalised:
+            values = times_power(values, batch.exponent[:, None])
+        store.put(batch.ids, values, vectors.flatten(0, 1), anchored)
 
     for_each_batch(graphs, work, ids)

@@ -1,18 +1,20 @@
 """Eigenpairs of the magnetic and the combinatorial Laplacian."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from magnetite.encodings.checks import check_dtype, check_graphs, check_positive
+from magnetite.encodings.checks import SIZE, check_dtype, check_fields, check_graphs
 from magnetite.encodings.results import Eigenpairs
 from magnetite.encodings.solve import solve
 from magnetite.graphs import Digraphs
 from magnetite.linalg.laplacian import Operator
+from magnetite.linalg.memory import check_memory
 from magnetite.linalg.phase import convention_named
-from magnetite.linalg.potential import Potential, Relative, check_potential
+from magnetite.linalg.potential import Potential, Relative, checked_potential
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,8 @@ class MagneticLaplacian:
 
     Args:
         k: Number of eigenpairs.
-        q: Potential: absolute (a number in `[0, 0.5]`), `Relative(q')`, or a tuple of these, which adds an axis `Q`
-            before `k`.
+        q: Potential: absolute (a number in `[0, 0.5]`), `Relative(q')`, or a tuple or list of these, which adds an
+            axis `Q` before `k`.
         normalised: Whether to use `L_N` instead of `L_U`.
         convention: How weights and directions become a matrix, a name in `magnetite.linalg.phase.CONVENTIONS`.
         root: Name of the graph feature that holds the root node of each graph, at which phases are zero; by default
@@ -41,7 +43,7 @@ class MagneticLaplacian:
     [0.0, -30.0, -60.0, -90.0]
     """
 
-    k: int
+    k: Annotated[int, SIZE]
     q: Potential | tuple[Potential, ...] = Relative(0.25)  # noqa: RUF009 (frozen)
     normalised: bool = True
     convention: str = "paper"
@@ -50,8 +52,8 @@ class MagneticLaplacian:
     precision: str = "double"
 
     def __post_init__(self) -> None:
-        check_positive("k", self.k)
-        check_potential(self.q)
+        check_fields(self)
+        object.__setattr__(self, "q", checked_potential(self.q))
         convention_named(self.convention)
         check_dtype(self.dtype)
         if self.precision not in ("double", "single"):
@@ -87,13 +89,13 @@ class Laplacian:
     [[0.0, 0.0]]
     """
 
-    k: int
+    k: Annotated[int, SIZE]
     normalised: bool = True
     root: str | None = None
     dtype: torch.dtype = torch.float32
 
     def __post_init__(self) -> None:
-        check_positive("k", self.k)
+        check_fields(self)
         check_dtype(self.dtype)
 
     def __call__(self, graphs: Digraphs) -> Eigenpairs:
@@ -105,6 +107,8 @@ def _encode(
     graphs: Digraphs, k: int, operator: Operator, dtype: torch.dtype, root_name: str | None, single: bool = False
 ) -> Eigenpairs:
     check_graphs(graphs)
+    needed = graphs.num_nodes * k * dtype.itemsize
+    check_memory(needed, graphs.device, f"k={k} for {graphs.num_nodes} nodes", "choose a smaller k, or fewer graphs")
     shape = (len(graphs), k)
     result = Eigenpairs(
         node_ptr=graphs.node_ptr,

@@ -1,16 +1,20 @@
 """Singular vectors of the adjacency matrix as a node encoding."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from magnetite.encodings.checks import check_dtype, check_positive
+from magnetite.encodings.checks import SIZE, check_dtype, check_fields, check_graphs
 from magnetite.encodings.dense import DenseBatch, for_each_batch
+from magnetite.encodings.fit import check_fit
 from magnetite.encodings.results import NodeEncoding
 from magnetite.graphs import Digraphs
 from magnetite.linalg.eigen import lowest_eigenpairs
+from magnetite.linalg.memory import check_memory
+from magnetite.linalg.scale import root_power, times_power
 from magnetite.packed import ragged_rows
 
 
@@ -30,19 +34,25 @@ class SVD:
     [[141.0, 0.0], [0.0, 71.0], [0.0, 71.0]]
     """
 
-    rank: int
+    rank: Annotated[int, SIZE]
     dtype: torch.dtype = torch.float32
 
     def __post_init__(self) -> None:
-        check_positive("rank", self.rank)
+        check_fields(self)
         check_dtype(self.dtype)
 
     def __call__(self, graphs: Digraphs) -> NodeEncoding:
         """Encode every graph."""
+        check_graphs(graphs)
+        needed = 2 * graphs.num_nodes * self.rank * self.dtype.itemsize
+        check_memory(needed, graphs.device, f"rank={self.rank} for {graphs.num_nodes} nodes", "choose a smaller rank")
         values = torch.zeros((graphs.num_nodes, 2, self.rank), dtype=self.dtype, device=graphs.device)
 
         def work(batch: DenseBatch) -> None:
-            pairs = singular_pairs(batch.adjacency, self.rank)
+            factor, half = root_power(batch.exponent)
+            pairs = singular_pairs(batch.adjacency * factor[:, None, None], self.rank)
+            pairs = times_power(pairs, half[:, None, None, None])
+            check_fit("singular vectors", pairs, self.dtype, batch.ids)
             values[ragged_rows(graphs.node_ptr, batch.ids), :, : pairs.shape[-1]] = pairs.flatten(0, 1).to(self.dtype)
 
         for_each_batch(graphs, work)

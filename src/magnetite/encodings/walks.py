@@ -1,18 +1,25 @@
 """Directed random walks as an encoding of node pairs."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from magnetite.encodings.checks import check_dtype, check_positive
+from magnetite.encodings.checks import DROPOUT, FRACTION, SIZE, Domain, check_dtype, check_fields
 from magnetite.encodings.dense import DenseBatch, for_each_batch
 from magnetite.encodings.results import PairEncoding, TopPairs
 from magnetite.graphs import Digraphs
+from magnetite.linalg.memory import check_memory
 from magnetite.linalg.walks import top_walks, walk_features
 from magnetite.packed import ragged_rows, starts
 
 PAIRS_UP_TO = 8192
 """Largest number of nodes of a graph whose node pairs are all encoded, in 256 MiB per feature."""
+
+STEPS = Domain(1, 10_000)
+"""Numbers of steps of a walk."""
 
 DTYPES = (torch.float16, torch.float32, torch.float64)
 """Types that the features may have."""
@@ -37,13 +44,13 @@ class RandomWalk:
     [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
     """
 
-    steps: int = 3
-    restart: float | None = 0.05
+    steps: Annotated[int, STEPS] = 3
+    restart: Annotated[float, FRACTION] | None = 0.05
     reverse: bool = True
     dtype: torch.dtype = torch.float32
 
     def __post_init__(self) -> None:
-        _check_walk(self.steps, self.restart)
+        check_fields(self)
         check_dtype(self.dtype, DTYPES)
 
     @property
@@ -60,11 +67,14 @@ class RandomWalk:
                 f"use SparseRandomWalk(steps={self.steps}, restart={self.restart}, top=64)"
             )
         pair_ptr = starts(graphs.sizes**2)
+        needed = int(pair_ptr[-1]) * self.width * self.dtype.itemsize
+        check_memory(needed, graphs.device, f"{self} of {graphs}", "take fewer steps or SparseRandomWalk")
         values = torch.empty((int(pair_ptr[-1]), self.width), dtype=self.dtype, device=graphs.device)
 
         def work(batch: DenseBatch) -> None:
-            features = walk_features(batch.adjacency, self.steps, self.restart, self.reverse)
-            values[ragged_rows(pair_ptr, batch.ids)] = features.flatten(0, 2).to(self.dtype)
+            size = batch.adjacency.shape[-1]
+            features = walk_features(_aligned(batch.adjacency), self.steps, self.restart, self.reverse)
+            values[ragged_rows(pair_ptr, batch.ids)] = features[:, :size, :size].flatten(0, 2).to(self.dtype)
 
         for_each_batch(graphs, work)
         return PairEncoding(node_ptr=graphs.node_ptr, pair_ptr=pair_ptr, values=values)
@@ -89,19 +99,16 @@ class SparseRandomWalk:
     [[0, 1], [0, 2], [2, 1]]
     """
 
-    steps: int = 3
-    restart: float | None = 0.05
+    steps: Annotated[int, STEPS] = 3
+    restart: Annotated[float, FRACTION] | None = 0.05
     reverse: bool = True
-    top: int = 64
-    tolerance: float = 1e-3
+    top: Annotated[int, SIZE] = 64
+    tolerance: Annotated[float, DROPOUT] = 1e-3
 
     def __post_init__(self) -> None:
-        _check_walk(self.steps, self.restart)
-        check_positive("top", self.top)
-        if not 0 <= self.tolerance < 1 or (self.tolerance == 0 and self.restart is not None):
-            raise ValueError(
-                f"tolerance must be in (0, 1), or 0 if restart is None, got {self.tolerance}: try tolerance=1e-3"
-            )
+        check_fields(self)
+        if self.tolerance == 0 and self.restart is not None:
+            raise ValueError("tolerance must be above 0 unless restart is None, got 0: try tolerance=1e-3")
 
     def __call__(self, graphs: Digraphs) -> TopPairs:
         """Encode every graph."""
@@ -113,7 +120,10 @@ class SparseRandomWalk:
         return TopPairs(node_ptr=host.node_ptr, **joined).to(graphs.device)
 
 
-def _check_walk(steps: int, restart: float | None) -> None:
-    check_positive("steps", steps)
-    if restart is not None and not 0 < restart <= 1:
-        raise ValueError(f"restart must be in (0, 1], or None for no PageRank, got {restart}: try restart=0.05")
+def _aligned(adjacency: Float[Tensor, "b n n"]) -> Float[Tensor, "b m m"]:
+    """The matrices with isolated nodes added, so that each begins at a multiple of 64 bytes.
+
+    The last bits of matrix products on a CPU depend on alignment, and must not depend on the other graphs of a batch.
+    """
+    more = -adjacency.shape[-1] % 4
+    return torch.nn.functional.pad(adjacency, (0, more, 0, more)) if more and not adjacency.is_cuda else adjacency

@@ -1,40 +1,32 @@
-"""Users' files: graphs are read as edge lists, results are written as tensors or as tables.
+"""Users' files: checks of inputs and outputs, and the writers of results as tensors or as tables.
 
-To add a format, write a function and name its extension in `READERS`, `TENSOR_WRITERS` or `TABLE_WRITERS`.
+To add a format, write a function and name its extension in `TENSOR_WRITERS` or `TABLE_WRITERS`. The readers are in
+`magnetite.io.readers`.
 """
 
 import csv
 import json
-import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
-from magnetite.io.interop import EdgeList, from_edges, from_networkx, from_scipy
 from magnetite.io.storage import check_writable, replacing, write_tensors
-
-Row = tuple[int, list[str]]
-"""The number of a line and its cells."""
 
 Column = np.ndarray | Sequence[str]
 
-COLUMNS = (
-    ("source", "from", "src", "u", "tail"),
-    ("target", "to", "dst", "destination", "v", "head"),
-    ("weight", "w", "edge_weight"),
-)
-"""Names of the columns that are recognised in a CSV header."""
-
 PICKLES = (".pt", ".pth", ".pkl", ".pickle")
 
+WIDE = 16
+"""Names are stored one after the other if an array of equally wide entries takes more than this times their size."""
 
-def read_edges(path: Path) -> EdgeList:
-    """Read one graph in any format of `READERS`, with the names of its nodes if the format has names."""
-    return READERS[path.suffix][0](path)
+LONGEST_HEADER = 2**24
+"""Names of more bytes are stored as tensors, because the header of a safetensors file must not exceed 100 MB."""
 
 
 @contextmanager
@@ -63,116 +55,28 @@ def explain_errors(path: Path, formats: Mapping[str, str]) -> Iterator[None]:
         raise ValueError(f"{path} cannot be read: {reason}; expected {formats[path.suffix]}") from error
 
 
-def _read_edge_list(path: Path) -> EdgeList:
-    lines = (line.split("#")[0].split() for line in path.read_text(encoding="utf-8").splitlines())
-    return _from_rows([(number, row) for number, row in enumerate(lines, 1) if row])
+def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
+    """Raise an error if an output is an input, whatever path or link leads to it: an output is replaced.
+
+    Args:
+        outputs: Files that will be written.
+        inputs: Files that will be read.
+
+    >>> check_outputs([Path("g.csv")], [Path("./g.csv")])
+    Traceback (most recent call last):
+    ValueError: g.csv is also an input, which would be overwritten: choose another output
+    """
+    inputs = list(inputs)
+    for output in outputs:
+        if any(_is_same(output, given) for given in inputs):
+            raise ValueError(f"{output} is also an input, which would be overwritten: choose another output")
 
 
-def _read_csv(path: Path) -> EdgeList:
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = [(number, [cell.strip() for cell in row]) for number, row in enumerate(csv.reader(file), 1) if row]
-    return _from_rows(_without_header(rows))
-
-
-def _without_header(rows: list[Row]) -> list[Row]:
-    """Remove the header. Known names set the order of the columns; words above numbers are a header, too."""
-    if not rows:
-        return rows
-    header = [cell.lower() for cell in rows[0][1]]
-    source, target, weight = (next((i for i, cell in enumerate(header) if cell in names), None) for names in COLUMNS)
-    if source is not None and target is not None:
-        columns = [source, target] if weight is None else [source, target, weight]
-        return [(number, [row[i] for i in columns if i < len(row)]) for number, row in rows[1:]]
-    numbers_below = rows[1:] and all(_is_number(cell) for _, row in rows[1:] for cell in row)
-    only_words = not any(_is_number(cell) for cell in header)
-    return rows[1:] if only_words and (numbers_below or len(header) == 3) else rows
-
-
-def _is_number(text: str) -> bool:
+def _is_same(one: Path, other: Path) -> bool:
     try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _from_rows(rows: Sequence[Row]) -> EdgeList:
-    """Rows `source target [weight]`. Integer names are sorted as numbers, others keep their order of appearance."""
-    if not rows:
-        raise ValueError("it contains no edges")
-    for number, row in rows:
-        if len(row) not in (2, 3):
-            raise ValueError(f"line {number} has {len(row)} columns")
-    weighted = any(len(row) == 3 for _, row in rows)
-    names = list(dict.fromkeys(name for _, row in rows for name in row[:2]))
-    if all(name.isdecimal() for name in names):
-        names.sort(key=int)
-    number_of = {name: i for i, name in enumerate(names)}
-    edges = np.array([[number_of[row[0]], number_of[row[1]]] for _, row in rows]).T
-    weights = [_weight(row[2], number) if len(row) == 3 else 1.0 for number, row in rows]
-    return EdgeList(edges, len(names), np.array(weights) if weighted else None, names)
-
-
-def _weight(text: str, line: int) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"the weight in line {line} must be a number, got {text!r}") from None
-
-
-def _read_graphml(path: Path) -> EdgeList:
-    import networkx as nx
-
-    return _named(nx.read_graphml(path))
-
-
-def _read_json(path: Path) -> EdgeList:
-    import networkx as nx
-
-    content = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(content, dict) or "nodes" not in content:
-        raise ValueError("it has no nodes")
-    edges = "links" if "links" in content else "edges"
-    known = {node["id"] for node in content["nodes"]}
-    for link in content[edges]:
-        for end in ("source", "target"):
-            if link[end] not in known:
-                raise ValueError(f"an edge refers to node {link[end]!r}, which is not in nodes")
-    return _named(nx.node_link_graph({"directed": True, **content}, edges=edges))
-
-
-def _named(graph: Any) -> EdgeList:
-    item = from_networkx(graph, "weight")
-    return EdgeList(item.edges, item.num_nodes, item.weights, [str(node) for node in graph])
-
-
-def _read_npz(path: Path) -> EdgeList:
-    if not zipfile.is_zipfile(path):
-        raise ValueError("it is not a complete .npz archive")
-    with np.load(path, allow_pickle=False) as arrays:
-        if "format" in arrays:
-            from scipy.sparse import load_npz
-
-            return from_scipy(load_npz(path))
-        if "edge_index" not in arrays:
-            raise ValueError(f"it has no array edge_index, only {', '.join(arrays) or 'none'}")
-        size = arrays.get("num_nodes")
-        size = None if size is None else int(size)
-        [item] = from_edges(arrays["edge_index"], size, arrays.get("edge_weight"))
-        return item
-
-
-LINES = "one `source target` or `source target weight` per line"
-READERS: dict[str, tuple[Callable[[Path], EdgeList], str]] = {
-    ".txt": (_read_edge_list, LINES),
-    ".edges": (_read_edge_list, LINES),
-    ".edgelist": (_read_edge_list, LINES),
-    ".csv": (_read_csv, "one `source,target` or `source,target,weight` per line, separated by commas"),
-    ".graphml": (_read_graphml, "a GraphML graph; edge weights, if any, must be positive"),
-    ".json": (_read_json, "node-link data with `nodes` and `links` or `edges`, as written by networkx"),
-    ".npz": (_read_npz, "a SciPy sparse matrix or arrays edge_index [2, m], edge_weight, num_nodes"),
-}
-"""Readers by file extension, each with a description of the expected content."""
+        return one.samefile(other)
+    except OSError:  # one of them does not exist
+        return os.path.realpath(one) == os.path.realpath(other)
 
 
 def check_output(path: Path) -> None:
@@ -207,14 +111,43 @@ def write_table(path: Path, columns: Mapping[str, Column]) -> None:
 
 def _write_npz(path: Path, tensors: Mapping[str, Tensor], names: Sequence[str], _metadata: Mapping[str, str]) -> None:
     arrays: dict[str, Any] = {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
+    if fits_in_columns(names):
+        arrays["names"] = np.array(names)
+    else:
+        arrays |= packed_names(names)
     with replacing(path) as part:
-        np.savez(part, names=np.array(names), **arrays)
+        np.savez(part, **arrays)
+
+
+def fits_in_columns(names: Sequence[str]) -> bool:
+    """Whether names can be an array of NumPy, whose entries all take the space of the longest and lose final NULs.
+
+    >>> fits_in_columns(["a", "bc"]), fits_in_columns(["a"] * 5_000 + ["long" * 500_000])
+    (True, False)
+    """
+    widest = max(map(len, names), default=0)
+    size = sum(map(len, names)) + 64 * len(names)
+    return widest * len(names) <= WIDE * size and not any(name.endswith("\0") for name in names)
+
+
+def packed_names(names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Names as their bytes in UTF-8, one after the other, and the number of bytes of each."""
+    encoded = [name.encode("utf-8", "surrogatepass") for name in names]
+    return {
+        "name_bytes": np.frombuffer(b"".join(encoded), np.uint8),
+        "name_lengths": np.array([len(name) for name in encoded], np.int64),
+    }
 
 
 def _write_safetensors(
     path: Path, tensors: Mapping[str, Tensor], names: Sequence[str], metadata: Mapping[str, str]
 ) -> None:
-    write_tensors(path, tensors, {**metadata, "names": json.dumps(list(names))})
+    listed = json.dumps(list(names))
+    if len(listed) <= LONGEST_HEADER:
+        write_tensors(path, tensors, {**metadata, "names": listed})
+    else:
+        packed = {name: torch.from_numpy(array.copy()) for name, array in packed_names(names).items()}
+        write_tensors(path, {**tensors, **packed}, metadata)
 
 
 def _write_parquet(path: Path, columns: Mapping[str, Column]) -> None:
@@ -222,14 +155,21 @@ def _write_parquet(path: Path, columns: Mapping[str, Column]) -> None:
     from pyarrow import parquet
 
     with replacing(path) as part:
-        parquet.write_table(pa.table({name: pa.array(column) for name, column in columns.items()}), part)
+        parquet.write_table(pa.table({name: pa.array(_storable(column)) for name, column in columns.items()}), part)
 
 
 def _write_csv(path: Path, columns: Mapping[str, Column]) -> None:
-    with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
+    with replacing(path) as part, part.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
         writer = csv.writer(file)
         writer.writerow(columns)
         writer.writerows(zip(*(_listed(column) for column in columns.values()), strict=True))
+
+
+def _storable(column: Column) -> Column:
+    """A column whose strings are valid UTF-8; the halves of surrogate pairs are written as escapes."""
+    if isinstance(column, np.ndarray):
+        return column
+    return [text.encode("utf-8", "backslashreplace").decode("utf-8") for text in column]
 
 
 def _listed(column: Column) -> Iterable[object]:

@@ -3,8 +3,11 @@
 networkx, SciPy and PyG take longer to import than all of magnetite, so each is imported by the functions that need it.
 """
 
+import operator
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +40,7 @@ class EdgeList:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "edges", _edge_array(self.edges))
+        object.__setattr__(self, "num_nodes", _node_count(self.num_nodes))
         if self.weights is not None:
             object.__setattr__(self, "weights", _weight_array(self.weights, self.edges.shape[1]))
 
@@ -49,7 +53,8 @@ def from_edges(edge_index: Any, num_nodes: int | Sequence[int] | None, edge_weig
     """Edge lists from one `[2, m]` array or a list of them; `num_nodes` defaults to the largest node id + 1."""
     many = isinstance(edge_index, list | tuple) and (not edge_index or np.ndim(_numpy(edge_index[0])) == 2)
     arrays = list(edge_index) if many else [edge_index]
-    sizes = list(num_nodes) if isinstance(num_nodes, Iterable) else [num_nodes] * len(arrays)
+    single = num_nodes is None or np.ndim(num_nodes) == 0
+    sizes: list[Any] = [num_nodes] * len(arrays) if single else list(num_nodes)  # type: ignore[arg-type]
     weights = [None] * len(arrays) if edge_weight is None else list(edge_weight) if many else [edge_weight]
     for values, name in ((sizes, "num_nodes"), (weights, "edge_weight")):
         if len(values) != len(arrays):
@@ -58,22 +63,46 @@ def from_edges(edge_index: Any, num_nodes: int | Sequence[int] | None, edge_weig
         edges = _edge_array(array)
         if size is None:
             size = int(edges.max()) + 1 if edges.size else 0
-        yield EdgeList(edges, int(size), weight)
+        yield EdgeList(edges, size, weight)
 
 
 def listed(graphs: Any, attribute: str) -> Iterable[Any]:
     """A single graph, recognised by one of its attributes, as a list of one; anything else unchanged."""
-    return [graphs] if hasattr(graphs, attribute) else graphs
+    if hasattr(graphs, attribute):
+        return [graphs]
+    if not isinstance(graphs, Iterable):
+        raise TypeError(f"expected one graph or a list of them, got {type(graphs).__name__}")
+    return graphs
 
 
 def from_networkx(graph: "nx.Graph", weight: str) -> EdgeList:
     """Edge list of a networkx graph, with the nodes numbered in the order of the graph."""
+    if not hasattr(graph, "is_directed"):
+        raise TypeError(f"expected a networkx graph, got {type(graph).__name__}: use networkx.DiGraph")
     directed = graph if graph.is_directed() else graph.to_directed()
     number = {node: i for i, node in enumerate(graph)}
-    rows = [(number[u], number[v], w) for u, v, w in directed.edges(data=weight, default=None)]
-    edges = np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2).T
-    weighted = any(row[2] is not None for row in rows)
-    return EdgeList(edges, len(number), np.array([1.0 if w is None else w for *_, w in rows]) if weighted else None)
+    missing = object()
+    rows = [(u, v, w) for u, v, w in directed.edges(data=weight, default=missing)]
+    edges = np.array([(number[u], number[v]) for u, v, _ in rows], dtype=np.int64).reshape(-1, 2).T
+    if all(w is missing for *_, w in rows):
+        return EdgeList(edges, len(number))
+    weights = [1.0 if w is missing else number_of(w, f"edge {u!r} → {v!r}") for u, v, w in rows]
+    return EdgeList(edges, len(number), np.array(weights))
+
+
+def number_of(weight: object, where: str) -> float:
+    """The weight of an edge as a float; an error that says `where` unless it is a real number.
+
+    >>> number_of("2", "edge 0 → 1")
+    Traceback (most recent call last):
+    ValueError: the weight of edge 0 → 1 must be a number, got '2'
+    """
+    if isinstance(weight, Real) and not isinstance(weight, bool):
+        try:
+            return float(weight)
+        except OverflowError:
+            return float("inf")  # which is rejected like any other infinite weight
+    raise ValueError(f"the weight of {where} must be a number, got {weight!r:.60}")
 
 
 def to_networkx(item: EdgeList) -> "nx.DiGraph":
@@ -99,6 +128,8 @@ def from_scipy(matrix: Any) -> EdgeList:
         raise TypeError(f"expected a SciPy sparse matrix, got {type(matrix).__name__}: use scipy.sparse.coo_array")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"an adjacency matrix must be square, got shape {matrix.shape}")
+    if hasattr(matrix, "check_format"):
+        matrix.check_format(full_check=True)  # SciPy's conversion trusts the pointers, and crashes on wrong ones
     entries = coo_array(matrix)
     kept = entries.data != 0
     weights = entries.data[kept]
@@ -116,14 +147,31 @@ def to_scipy(item: EdgeList) -> "coo_array":
 
 def listed_pyg(data: Any) -> Iterable[Any]:
     """A PyG `Batch`, a single `Data` or an iterable of them, as an iterable of `Data`."""
+    _check_pyg(data)
     return data.to_data_list() if hasattr(data, "to_data_list") else listed(data, "edge_index")
 
 
 def from_pyg(data: Any) -> EdgeList:
     """Edge list of a PyG `Data`."""
+    _check_pyg(data)
     if getattr(data, "edge_index", None) is None:
         raise ValueError(f"{data} has no edge_index: set it, or convert its adj_t first")
-    return EdgeList(data.edge_index, int(data.num_nodes), getattr(data, "edge_weight", None))
+    return EdgeList(data.edge_index, data.num_nodes, getattr(data, "edge_weight", None))
+
+
+def _check_pyg(data: Any) -> None:
+    """Raise a `TypeError` for the data of PyG that are not one kind of nodes and edges."""
+    kinds = {kind.__name__ for kind in type(data).__mro__}
+    if "HeteroData" in kinds:
+        raise TypeError(
+            "HeteroData has several types of nodes or edges, which magnetite does not support: "
+            "convert it with data.to_homogeneous()"
+        )
+    if "TemporalData" in kinds:
+        raise TypeError(
+            "TemporalData is a list of events, not a graph: build a Data with "
+            "edge_index=torch.stack([data.src, data.dst])"
+        )
 
 
 def pyg_features(items: Sequence[Any]) -> dict[str, dict[str, Tensor]]:
@@ -139,7 +187,7 @@ def pyg_features(items: Sequence[Any]) -> dict[str, dict[str, Tensor]]:
         values = [item[name] for item in items]
         if not all(isinstance(value, Tensor | np.ndarray | int | float) for value in values):
             continue
-        rows = [torch.atleast_1d(torch.as_tensor(value)).detach().cpu() for value in values]
+        rows = [torch.atleast_1d(detached(torch.as_tensor(value), name)).cpu() for value in values]
         fitting = set.intersection(*(_fitting(row.shape[0], item) for row, item in zip(rows, items, strict=True)))
         order = ["edge_features"] * ("edge" in name) + ["node_features", "graph_features", "edge_features"]
         group = next((group for group in order if group in fitting), None)
@@ -179,10 +227,49 @@ def _concatenated(name: str, rows: Sequence[Tensor]) -> Tensor:
     return torch.cat(list(rows))
 
 
+def detached(tensor: Tensor, name: str) -> Tensor:
+    """The tensor without its gradient; a warning if it requires one, because no encoding is differentiable."""
+    if not tensor.requires_grad:
+        return tensor
+    warnings.warn(
+        f"{name} requires gradients, but graphs do not pass gradients on: it was detached; "
+        f"call {name}.detach() to silence this warning",
+        UserWarning,
+        stacklevel=2,
+    )
+    return tensor.detach()
+
+
+def plain_weights(weights: Tensor) -> Tensor:
+    """Weights of any real type as float32 or float64, without a gradient."""
+    if not isinstance(weights, Tensor) or weights.is_complex() or weights.dtype == torch.bool:
+        kind = weights.dtype if isinstance(weights, Tensor) else type(weights).__name__
+        raise ValueError(f"weights must be a tensor of real numbers, got {kind}")
+    weights = detached(weights, "edge_weight")
+    return weights if weights.dtype in (torch.float32, torch.float64) else weights.double()
+
+
 def _numpy(array: Any) -> np.ndarray:
-    if hasattr(array, "detach"):
-        array = array.detach().cpu().numpy()
-    return np.asarray(array)
+    """The values of a tensor or array; types that NumPy does not have, such as bfloat16, become float64."""
+    if isinstance(array, Tensor):
+        array = array.detach().cpu()
+        if array.is_sparse or array.layout != torch.strided:
+            raise ValueError("got a sparse tensor: give edge_index and edge_weight as dense tensors")
+        array = (array.double() if array.is_floating_point() and array.dtype != torch.float32 else array).numpy()
+    try:
+        return np.asarray(array)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"expected an array, got {type(array).__name__}: {error}") from None
+
+
+def _node_count(size: Any) -> int:
+    try:
+        count = operator.index(size)
+    except TypeError:
+        raise ValueError(f"num_nodes must be an integer, got {size!r:.60}") from None
+    if not 0 <= count < 2**31:
+        raise ValueError(f"num_nodes must be from 1 to {2**31 - 1}, got {count}")
+    return count
 
 
 def _edge_array(array: Any) -> np.ndarray:
@@ -193,11 +280,14 @@ def _edge_array(array: Any) -> np.ndarray:
     if edges.size and edges.dtype.kind not in "iu":
         raise ValueError(f"edge_index must contain integers, got dtype {edges.dtype}")
     if edges.size and (edges.max() >= 2**31 or edges.min() < -(2**31)):
-        raise ValueError(f"node ids must be below 2**31, got {int(edges.max())}: renumber the nodes from 0")
+        wrong = edges.max() if edges.max() >= 2**31 else edges.min()
+        raise ValueError(f"node ids must be below 2**31, got {int(wrong)}: renumber the nodes from 0")
     return edges.astype(np.int32)
 
 
 def _weight_array(weights: Any, count: int) -> np.ndarray:
+    if isinstance(weights, Tensor):
+        weights = detached(weights, "edge_weight")
     array = _numpy(weights)
     if array.shape != (count,):
         raise ValueError(f"edge_weight must have one entry per edge, got shape {list(array.shape)} for {count} edges")

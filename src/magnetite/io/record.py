@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from magnetite.io.storage import DamagedFile, read_json, write_json
+from magnetite.io.storage import DamagedFile, read_json, remove_leftovers, write_json
 from magnetite.kernels._compat import available_cores
 from magnetite.version import __version__
 
@@ -52,6 +52,7 @@ class Record:
         """Write `<name>.json` to the folder, atomically."""
         path = folder / f"{self.name}.json"
         write_json(path, self.content(result))
+        remove_leftovers(folder)
         return path
 
 
@@ -63,7 +64,7 @@ def read_record(path: Path) -> dict[str, Any]:
     return content
 
 
-MEASURING = ("src", "benchmarks", "paper")
+MEASURING = ("src", "benchmarks", "paper", "tests/fuzz")
 """Folders of the clone whose files affect results."""
 
 
@@ -74,10 +75,12 @@ def commit() -> str:
     """
     if "MAGNETITE_COMMIT" in os.environ:
         return os.environ["MAGNETITE_COMMIT"]
-    here = Path(__file__).parent
+    clone = _clone()
+    if clone is None:
+        return "installed"
     try:
-        head = _git(here, "rev-parse", "HEAD")
-        return head + ("+changes" if _git(here, "status", "--porcelain", "--", *MEASURING) else "")
+        head = _git(clone, "rev-parse", "HEAD")
+        return head + ("+changes" if _git(clone, "status", "--porcelain", "--", *MEASURING) else "")
     except (OSError, subprocess.CalledProcessError):
         return "installed"
 
@@ -96,9 +99,21 @@ def _processor() -> str:
     return names[0] if names else platform.machine()
 
 
-def _git(folder: Path, *arguments: str) -> str:
-    top = subprocess.run(
-        ["git", "rev-parse", "--show-toplevel"], cwd=folder, check=True, capture_output=True, text=True
-    )
-    answer = subprocess.run(["git", *arguments], cwd=top.stdout.strip(), check=True, capture_output=True, text=True)
-    return answer.stdout.strip()
+def _clone() -> Path | None:
+    """The top folder of magnetite's own clone; None if this package lies elsewhere, say in a user's repository."""
+    package = Path(__file__).resolve().parent.parent
+    root = package.parent.parent
+    project = root / "pyproject.toml"
+    if package != root / "src" / "magnetite" or not (root / ".git").exists() or not project.is_file():
+        return None
+    return root if 'name = "magnetite"' in project.read_text(encoding="utf-8").splitlines() else None
+
+
+def _git(clone: Path, *arguments: str) -> str:
+    # Variables of git may point to another repository; without optional locks, `git status` writes nothing.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment = {**kept, "GIT_OPTIONAL_LOCKS": "0"}
+    command = ["git", *arguments]
+    return subprocess.run(
+        command, cwd=clone, env=environment, check=True, capture_output=True, text=True
+    ).stdout.strip()

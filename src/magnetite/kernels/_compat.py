@@ -3,12 +3,24 @@
 Importing this module loads neither numba nor `torch._dynamo`.
 """
 
+import atexit
+import hashlib
 import os
+import pickle
+import shutil
+import sys
+import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from magnetite.kernels.private import PrivateFiles, make_private
+
+INDUCTOR_CACHE = "TORCHINDUCTOR_CACHE_DIR"
+"""The environment variable with the folder in which `torch.compile` keeps its files."""
 
 
 def available_cores() -> int:
@@ -20,19 +32,6 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def user_id() -> str:
-    """A name for the current user that may be part of a file name.
-
-    >>> user_id().isalnum()
-    True
-    """
-    if hasattr(os, "getuid"):
-        return str(os.getuid())
-    import getpass
-
-    return "".join(letter for letter in getpass.getuser() if letter.isalnum()) or "user"
 
 
 def foreach_copy(targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
@@ -73,6 +72,7 @@ def set_up_compiler(recompilations: int) -> None:
     values in torch 2.13 (issue 193061). Start the compiler's worker processes now: they take seconds to load torch,
     and until they have started, kernels are compiled one by one.
     """
+    protect_compiler_cache()
     import torch._dynamo.config
     import torch._inductor.async_compile
     import torch._inductor.config
@@ -81,6 +81,31 @@ def set_up_compiler(recompilations: int) -> None:
     set_if_known(torch._inductor.config.triton, "mix_order_reduction", False)
     if hasattr(torch._inductor.async_compile, "maybe_warm_pool"):
         torch._inductor.async_compile.maybe_warm_pool()
+
+
+def protect_compiler_cache() -> None:
+    """Let `torch.compile` keep its files, which it unpickles and runs, where only this user can write.
+
+    Its default is a predictable folder in the shared temporary directory. If another user can write there, this process
+    gets a new folder, which is removed at its end. A folder that the user chose is left as it is.
+    """
+    try:
+        from torch._inductor.runtime.cache_dir_utils import default_cache_dir
+
+        default = default_cache_dir()
+    except (ImportError, KeyError, OSError):  # KeyError: a user without a name
+        default = ""
+    chosen = os.environ.get(INDUCTOR_CACHE, default)
+    if chosen != default:
+        return
+    try:
+        if not default:
+            raise OSError("there is no default folder")
+        make_private(Path(default))
+        os.environ[INDUCTOR_CACHE] = default
+    except OSError:
+        os.environ[INDUCTOR_CACHE] = folder = tempfile.mkdtemp(prefix="magnetite-torch-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
 def set_if_known(settings: Any, name: str, value: object) -> None:
@@ -144,30 +169,77 @@ def on_compilation(start: Callable[[Any], None], end: Callable[[Any], None]) -> 
     event.register("numba:compile", Compilations())
 
 
-def stamp_cache(compiled: Any, stamp: str) -> bool:
-    """Let the disk cache of a numba function depend on `stamp` instead of its own file's age; False if it cannot.
+def cache_on_disk(compiled: Any, files: PrivateFiles, source: str) -> bool:
+    """Let a numba function keep what it compiles in `files`, instead of in numba's own folders; False if it cannot.
 
-    Functions call others across files, and numba looks only at the file that contains the function itself.
+    A file belongs to one function, the types of its arguments, and one kind of CPU.
+
+    Args:
+        compiled: The function.
+        files: Where to keep it.
+        source: A hash of its source.
     """
-    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if not hasattr(file, "_source_stamp"):
+    try:
+        from numba.core.compiler import CompileResult
+        from numba.core.serialize import dumps
+    except ImportError:
         return False
-    file._source_stamp = stamp  # pyright: ignore[reportOptionalMemberAccess]
+    rebuild: Any = getattr(CompileResult, "_rebuild", None)
+    if rebuild is None or not hasattr(CompileResult, "_reduce") or not hasattr(compiled, "_cache"):
+        return False
+    function = compiled.py_func
+    code = function.__code__
+    closure = [cell.cell_contents for cell in function.__closure__ or ()]
+
+    class DiskCache:
+        @property
+        def cache_path(self) -> str:
+            try:
+                return str(files.folder())
+            except OSError:
+                return ""
+
+        def file_name(self, signature: Any, codegen: Any) -> str:
+            key = (str(signature), codegen.magic_tuple(), source, code.co_firstlineno, sys.version)
+            digest = hashlib.sha256(repr(key).encode() + code.co_code + dumps(closure))
+            return f"{function.__name__}-{digest.hexdigest()[:32]}"
+
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            target_context.refresh()
+            name = self.file_name(sig, target_context.codegen())
+            data = files.read(name)
+            if data is None:
+                return None
+            try:
+                return rebuild(target_context, *pickle.loads(data))
+            except Exception as error:  # whatever is wrong with the file, the kernel can be compiled
+                files.report(f"{name} cannot be read: {error!r}")
+                return None
+
+        def save_overload(self, sig: Any, cres: Any) -> None:
+            if not cres.lifted and not cres.library.has_dynamic_globals:
+                files.write(self.file_name(sig, cres.codegen), dumps(cres._reduce()))
+
+        def enable(self) -> None: ...
+
+        def disable(self) -> None: ...
+
+        def flush(self) -> None: ...
+
+    compiled._cache = DiskCache()
     return True
 
 
+def chosen_cache_folder() -> str | None:
+    """The folder that the user chose for numba's cache with `NUMBA_CACHE_DIR`; None if there is none."""
+    from numba.core import config
+
+    return getattr(config, "CACHE_DIR", None) or None
+
+
 def cache_folder(compiled: Any) -> str:
-    """Where the disk cache of a numba function is kept; empty where it has none."""
+    """Where the compiled code of a numba function is kept; empty if it is not."""
     return str(getattr(getattr(compiled, "_cache", None), "cache_path", None) or "")
-
-
-def set_cache_folder(folder: str) -> None:
-    """Let numba keep its disk cache in `folder`, unless `NUMBA_CACHE_DIR` is set."""
-    from numba.core import config as settings
-
-    config: Any = settings
-    if hasattr(config, "CACHE_DIR") and not config.CACHE_DIR:
-        config.CACHE_DIR = folder
 
 
 def prefetch_row() -> Any:

@@ -11,7 +11,10 @@ TOLERANCE = 1e-10
 """Largest accepted residual `‖Lγ − λγ‖` (relative to `max(1, ‖L‖)`) and deviation from `ΓᴴΓ = I`."""
 
 EQUAL = 1e-6
-"""Eigenvalues closer than this, relative to `max(1, λ_max)`, form one group."""
+"""Eigenvalues closer than this, relative to their size, form one group."""
+
+ROUNDING = 2.0**-44
+"""Eigenvalues closer than this, relative to `‖L‖`, form one group: double precision does not tell them apart."""
 
 SINGLE_TOLERANCE = 2e-5
 """The same in single precision."""
@@ -24,8 +27,8 @@ class SolverFailure(ArithmeticError):
 
     def __init__(self, name: str, position: int, residual: float, unitarity: float):
         super().__init__(
-            f"no eigensolver converged for {name}: residual {residual:.1e}, unitarity error {unitarity:.1e}; "
-            "check it for very large or very small weights, or leave it out"
+            f"no eigensolver resolved the lowest eigenvalues of {name}: residual {residual:.1e}, "
+            f"unitarity error {unitarity:.1e}; check it for very large or very small weights, or leave it out"
         )
         self.position, self.residual, self.unitarity = position, residual, unitarity
 
@@ -97,22 +100,35 @@ def lowest_eigenpairs(
 def verify(
     matrices: Shaped[Tensor, "b n n"], values: Float[Tensor, "b k"], vectors: Shaped[Tensor, "b n k"]
 ) -> tuple[Float[Tensor, " b"], Float[Tensor, " b"]]:
-    """Largest residual `‖Lγ_j − λ_jγ_j‖ / max(1, ‖L‖_∞)` and largest entry of `|ΓᴴΓ − I|` of each matrix."""
+    """Largest residual `‖Lγ_j − λ_jγ_j‖ / max(1, ‖L‖_∞)` and largest entry of `|ΓᴴΓ − I|` of each matrix.
+
+    The largest weights are about 1 (see `linalg.scale`); a smaller matrix has only rounding errors of self-loops.
+    """
     residual = torch.linalg.vector_norm(matrices @ vectors - vectors * values[:, None, :], dim=1).amax(1)
     scale = matrices.abs().sum(-1).amax(-1).clamp(min=1)
     identity = torch.eye(vectors.shape[-1], dtype=vectors.dtype, device=vectors.device)
     return residual / scale, (vectors.mH @ vectors - identity).abs().flatten(1).amax(1)
 
 
-def equal_groups(values: Float[Tensor, "b k"], mask: Bool[Tensor, "b k"]) -> Int[Tensor, "b k"]:
+def equal_groups(
+    values: Float[Tensor, "b k"], mask: Bool[Tensor, "b k"], floor: Float[Tensor, " b"] | None = None
+) -> Int[Tensor, "b k"]:
     """Number the groups of equal eigenvalues of each graph from 0; padding is −1.
+
+    Args:
+        values: Eigenvalues in ascending order.
+        mask: Which of them exist.
+        floor: Eigenvalues closer than this form one group whatever their size; None if they are those of `L_N`.
 
     >>> equal_groups(torch.tensor([[0.0, 0.0, 2.0, 0.0]]), torch.tensor([[True, True, True, False]])).tolist()
     [[0, 0, 1, -1]]
     """
-    scale = values.amax(1, keepdim=True).clamp(min=1)
+    if floor is None:
+        tolerance = EQUAL * values.amax(1, keepdim=True).clamp(min=1)
+    else:
+        tolerance = torch.maximum(EQUAL * values[:, 1:], floor[:, None])
     group = torch.zeros_like(values, dtype=torch.long)
-    group[:, 1:] = (values.diff(dim=1) > EQUAL * scale).cumsum(1)
+    group[:, 1:] = (values.diff(dim=1) > tolerance).cumsum(1)
     return group.masked_fill(~mask, -1)
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from magnetite.linalg.eigen import TOLERANCE
 from magnetite.linalg.laplacian import Operator
 from magnetite.linalg.pairs import NodePairs, pair_edges
+from magnetite.linalg.scale import SQUARES_FROM, divided, times_power
 from magnetite.linalg.threads import in_pool
 
 ENGINE_UP_TO = 1024
@@ -73,17 +74,24 @@ def lowest_of_graphs(
     )
     node_ptr = torch.nn.functional.pad(sizes.cumsum(0), (1, 0))
     roots = torch.full((count,), -1) if roots is None else roots
+    heavy, exponent = divided(weights, edge_ptr)
 
     def run(span: slice) -> None:
         here = slice(int(node_ptr[span.start]), int(node_ptr[span.stop]))
         ends = slice(int(edge_ptr[span.start]), int(edge_ptr[span.stop]))
         part = edges[:, ends], edge_ptr[span.start : span.stop + 1], sizes[span]
-        pairs = pair_edges(*part, None if weights is None else weights[ends])
+        pairs = pair_edges(*part, None if heavy is None else heavy[ends], exponent[span])
         found = _solve(pairs, operator, k, roots[span], here.stop - here.start)
         solved.values[span], solved.anchored[span], solved.passed[span] = found[0], found[2], found[3]
         solved.vectors[here] = (found[1] if dtype.is_complex else found[1].real).to(dtype)
 
     in_pool(run, list(_spans(sizes, torch.get_num_threads())))
+    if heavy is not None:
+        # The kernels square the entries.
+        tiny = (heavy < SQUARES_FROM).nonzero().squeeze(1)
+        solved.passed[torch.searchsorted(edge_ptr - edge_ptr[0], tiny, right=True) - 1] = False
+    if heavy is not None and not operator.normalised:
+        solved.values.copy_(times_power(solved.values, exponent[:, None]))
     return solved
 
 

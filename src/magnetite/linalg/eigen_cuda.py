@@ -54,7 +54,7 @@ def refined_batched(
         values = torch.cat([lowest, values[:, k:]], dim=1)
         gap = lowest[:, None, :] - values[:, :, None]
         # A gap below the resolution of single precision means nothing: only orthogonality is restored there.
-        close = gap.abs() < 1e-5
+        close = gap.abs() < 1e-5 * (values.abs().amax(1) / 2).clamp(min=1)[:, None, None]
         step = torch.where(close, -overlap / 2, (image - lowest[:, None, :] * overlap) / torch.where(close, 1, gap))
         vectors = vectors + basis @ step
         basis = torch.cat([vectors, basis[:, :, k:]], dim=2)

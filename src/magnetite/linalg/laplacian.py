@@ -10,6 +10,7 @@ from torch import Tensor
 from magnetite.linalg.pairs import NodePairs
 from magnetite.linalg.phase import Convention, convention_named, weight_and_angle
 from magnetite.linalg.potential import Potential, Relative, absolute_potential
+from magnetite.linalg.scale import times_power
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,14 @@ class Operator:
         """How weights and directions become entries."""
         return convention_named(self.convention)
 
-    def dense(self, adjacency: Float[Tensor, "*batch n n"]) -> Shaped[Tensor, "*batch n n"]:
-        """The matrices of a dense batch."""
+    def dense(
+        self, adjacency: Float[Tensor, "*batch n n"], exponent: Int[Tensor, "*batch"] | None = None
+    ) -> Shaped[Tensor, "*batch n n"]:
+        """The matrices of a dense batch, whose weights were divided by `2^exponent`; so are the matrices `L_U`."""
         if self.real:
             return laplacian(adjacency, self.normalised, self.convention)
-        return magnetic_laplacian(adjacency, absolute_potential(self.q, adjacency), self.normalised, self.convention)
+        potential = self._of_divided(absolute_potential(self.q, adjacency), exponent)
+        return magnetic_laplacian(adjacency, potential, self.normalised, self.convention)
 
     def entries(self, pairs: NodePairs) -> tuple[Shaped[Tensor, " m"], Float[Tensor, " m"]]:
         """`H[low, high]` of every node pair, complex, and its real value at phase 0, whose row sums are the degrees."""
@@ -58,14 +62,27 @@ class Operator:
         proper = pairs.low != pairs.high
         return torch.where(proper, entries, 0), torch.where(proper, weights, 0.0)
 
+    def surplus(self, pairs: NodePairs) -> Float[Tensor, " m"]:
+        """By how much the second result of `entries` exceeds the modulus of the first, without cancellation."""
+        if self.real or self.rule.surplus is None:
+            return torch.zeros_like(pairs.forward)
+        phase = torch.repeat_interleave(2 * pi * self._potential(pairs), pairs.start.diff())
+        return self.rule.surplus(pairs.forward, pairs.backward, phase)
+
     def settled(self, pairs: NodePairs) -> "Operator":
-        """The same operator with the absolute potential of one graph, which its components need."""
+        """The same operator with the absolute potential of one graph and its weights, which its components need."""
         return self if self.real else replace(self, q=float(self._potential(pairs)[0]))
 
     def _potential(self, pairs: NodePairs) -> Float[Tensor, " g"]:
         if isinstance(self.q, Relative):
-            return self.q.scaled(pairs.one_way, pairs.sizes)
-        return torch.full(pairs.sizes.shape, float(self.q), dtype=torch.float64)
+            potential = self.q.scaled(pairs.one_way, pairs.sizes)
+        else:
+            potential = torch.full(pairs.sizes.shape, float(self.q), dtype=torch.float64)
+        return self._of_divided(potential, pairs.exponent)
+
+    def _of_divided(self, potential: Tensor, exponent: Tensor | None) -> Tensor:
+        """The potential that gives divided weights the phases of the original ones."""
+        return potential if exponent is None or not self.rule.by_weight else times_power(potential, exponent)
 
 
 def dense_adjacency(

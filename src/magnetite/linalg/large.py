@@ -1,5 +1,7 @@
 """The k lowest eigenpairs of one large graph: each component by the solver for its size."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -8,10 +10,24 @@ from torch import Tensor
 from magnetite.linalg.eigen import SolverFailure, lowest_eigenpairs
 from magnetite.linalg.eigen_cpu import ENGINE_UP_TO, lowest_of_graphs
 from magnetite.linalg.eigen_sparse import Progress, lowest_sparse, tolerance_for
+from magnetite.linalg.elimination import lowest_by_elimination
 from magnetite.linalg.laplacian import Operator, dense_adjacency
 from magnetite.linalg.pairs import NodePairs, pair_edges
-from magnetite.linalg.sparse import gauged_laplacian, inner, sparse_laplacian
+from magnetite.linalg.scale import divided, exponents, times_power
+from magnetite.linalg.sparse import SparseHermitian, gauged_laplacian, inner, sparse_laplacian
 from magnetite.linalg.threads import single_threaded
+
+WIDE = 1e3
+"""Weights this many times their median make the iteration slow, and its errors large: elimination first."""
+
+RESOLVED = 1e-5
+"""Residuals of the iteration above this, relative to the largest eigenvalue asked for, lead to elimination."""
+
+UNRESOLVED = 0.1
+"""Residuals above this, relative to the largest eigenvalue asked for, are never accepted."""
+
+DENSE_UP_TO = 4096
+"""Size up to which a dense matrix is the last resort; its errors are relative to `‖L‖`."""
 
 
 def lowest_of_large(
@@ -24,11 +40,12 @@ def lowest_of_large(
     tolerance: float | None = None,
     device: torch.device | str = "cpu",
 ) -> tuple[Float[Tensor, " k"], Shaped[Tensor, "n k"]]:
-    """Eigenvalues and orthonormal eigenvectors of one graph, verified: `‖Lγ − λγ‖ < 1e-6 ‖L‖`.
+    """Eigenvalues and orthonormal eigenvectors of one graph, verified: `‖Lγ − λγ‖ < 1e-6 ‖L‖`, and below `λ_k`.
 
     `L` is block diagonal with one block per weak component, and its spectrum is the union of theirs, so no zero
     eigenvalue of any component is lost. Small components are solved by `lowest_of_graphs`, large ones by
-    `lowest_sparse`, in real arithmetic if a gauge transformation removes their phases. The result is on the CPU.
+    `lowest_sparse`, in real arithmetic if a gauge transformation removes their phases. If a few weights are so large
+    that this cannot resolve the lowest eigenvalues, `lowest_by_elimination` does. The result is on the CPU.
 
     Args:
         edges: Source and target of each edge.
@@ -44,8 +61,10 @@ def lowest_of_large(
     >>> lowest_of_large(edges, 2000, None, Operator(0.25), k=3)[0].abs().round(decimals=9).tolist()
     [0.0, 0.0, 0.0]
     """
-    pairs = pair_edges(edges, torch.tensor([0, edges.shape[1]]), torch.tensor([size]), weights)
-    operator = operator.settled(pairs)
+    ends = torch.tensor([0, edges.shape[1]])
+    weights, exponent = divided(weights, ends)
+    pairs = pair_edges(edges, ends, torch.tensor([size]), weights, exponent)
+    operator, pairs = operator.settled(pairs), replace(pairs, exponent=None)
     component, local, sizes = _components(pairs)
     values, vectors = [torch.empty(0, dtype=torch.float64)], []
     for number in (sizes > ENGINE_UP_TO).nonzero().squeeze(1).tolist():
@@ -63,7 +82,7 @@ def lowest_of_large(
         nodes, row = vectors[place] if place < len(vectors) else small_vectors(place - len(vectors))
         result[nodes, column] = row if result.is_complex() else row.real
     _verify(pairs, operator, values[lowest], result)
-    return values[lowest], result
+    return values[lowest] if operator.normalised else times_power(values[lowest], exponent), result
 
 
 def _components(pairs: NodePairs) -> tuple[Tensor, Tensor, Tensor]:
@@ -87,11 +106,11 @@ def _component_pairs(pairs: NodePairs, component: Tensor, local: Tensor, number:
     count = int(pairs.count[0])
     inside = component[pairs.low[:count]] == number
     low, high = (local[ends[:count][inside]] for ends in (pairs.low, pairs.high))
-    held = torch.tensor([len(low)])
-    return NodePairs(
-        low, high, pairs.forward[:count][inside], pairs.backward[:count][inside],
-        torch.tensor([0, len(low)]), held, held, torch.tensor([size]),
-    )  # fmt: skip
+    held, ends = torch.tensor([len(low)]), torch.tensor([0, len(low)])
+    forward, backward = pairs.forward[:count][inside], pairs.backward[:count][inside]
+    exponent = exponents(torch.maximum(forward, backward), ends)
+    forward, backward = times_power(forward, -exponent), times_power(backward, -exponent)
+    return NodePairs(low, high, forward, backward, ends, held, held, torch.tensor([size]), exponent)
 
 
 def _solve_large(
@@ -102,11 +121,51 @@ def _solve_large(
     tolerance: float | None,
     device: torch.device | str,
 ) -> tuple[Tensor, Tensor]:
+    """Eigenpairs of one component, by the first solver that resolves its k lowest eigenvalues."""
     matrix, turn = gauged_laplacian(pairs, operator)
     tolerance = tolerance or tolerance_for(matrix.size)
-    values, vectors, _ = lowest_sparse(matrix.to(device), k, tolerance, progress=progress)
-    vectors = vectors.cpu()
-    return values.cpu(), vectors if turn is None else vectors * turn
+    iterated, worst = None, float("inf")
+    total = pairs.forward + pairs.backward
+    wide = float(total.max()) > WIDE * float(total.median())
+    if not wide:
+        iterated, worst = _iterate(matrix, turn, k, tolerance, device, progress)
+        if worst <= max(RESOLVED, tolerance):
+            return _undivided(iterated, pairs, operator)
+    found = lowest_by_elimination(pairs, operator, k)
+    if found is None and matrix.size <= DENSE_UP_TO:
+        whole = torch.from_numpy(sparse_laplacian(pairs, operator).to_scipy().toarray())
+        values, vectors = lowest_eigenpairs(whole[None], k)
+        found = values[0], vectors[0].mT
+    if found is None:
+        if iterated is None:
+            iterated, worst = _iterate(matrix, turn, k, tolerance, device, progress)
+        if not worst <= UNRESOLVED:
+            raise SolverFailure(f"a component of {matrix.size} nodes", 0, worst, 0.0)
+        found = iterated
+    return _undivided(found, pairs, operator)
+
+
+def _iterate(
+    matrix: SparseHermitian,
+    turn: Tensor | None,
+    k: int,
+    tolerance: float,
+    device: torch.device | str,
+    progress: Progress | None,
+) -> tuple[tuple[Tensor, Tensor], float]:
+    """Eigenpairs by iteration, and their largest residual relative to the largest of their eigenvalues."""
+    values, vectors, residuals = lowest_sparse(matrix.to(device), k, tolerance, progress=progress)
+    values, vectors = values.cpu(), vectors.cpu()
+    asked = float(values[-1])
+    # A single eigenvalue may well be zero, and tells nothing about the next.
+    worst = float(residuals.max()) * matrix.top / max(asked, 1e-300) if k > 1 and asked else 0.0
+    return (values, vectors if turn is None else vectors * turn), worst
+
+
+def _undivided(found: tuple[Tensor, Tensor], pairs: NodePairs, operator: Operator) -> tuple[Tensor, Tensor]:
+    """The eigenvalues of the weights before they were divided."""
+    values, vectors = found
+    return (values if operator.normalised else times_power(values, pairs.exponent)), vectors  # pyright: ignore[reportArgumentType]
 
 
 def _solve_small(edges, weights, component, local, sizes, operator: Operator, k: int):
@@ -126,10 +185,10 @@ def _solve_small(edges, weights, component, local, sizes, operator: Operator, k:
     for graph in (~solved.passed).nonzero().squeeze(1).tolist():
         ends = slice(int(edge_ptr[graph]), int(edge_ptr[graph + 1]))
         part = inside[:, ends], torch.zeros(ends.stop - ends.start, dtype=torch.long)
-        matrix = operator.dense(
-            dense_adjacency(*part, None if heavy is None else heavy[ends], 1, int(sizes[chosen[graph]]))
-        )
+        light, exponent = divided(None if heavy is None else heavy[ends], torch.tensor([0, ends.stop - ends.start]))
+        matrix = operator.dense(dense_adjacency(*part, light, 1, int(sizes[chosen[graph]])), exponent)
         values, vectors = lowest_eigenpairs(matrix, k)
+        values = values if operator.normalised else times_power(values, exponent)
         solved.values[graph, : values.shape[1]] = values[0]
         solved.vectors[int(node_ptr[graph]) : int(node_ptr[graph + 1]), : values.shape[1]] = vectors[0].to(
             solved.vectors

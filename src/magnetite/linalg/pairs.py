@@ -14,7 +14,7 @@ class NodePairs:
 
     The node pairs of graph `g` are `start[g] … start[g] + count[g]`; unused entries after them hold the harmless pair
     0–0. `one_way` is the number of node pairs with an edge in one direction only. A self-loop has the same weight in
-    both directions.
+    both directions. The weights of graph `g` were divided by `2^exponent[g]` (see `linalg.scale`), or by 1 if None.
     """
 
     low: Int[Tensor, " m"]
@@ -25,6 +25,7 @@ class NodePairs:
     count: Int[Tensor, " g"]
     one_way: Int[Tensor, " g"]
     sizes: Int[Tensor, " g"]
+    exponent: Int[Tensor, " g"] | None = None
 
 
 def pair_edges(
@@ -32,6 +33,7 @@ def pair_edges(
     edge_ptr: Int[Tensor, " starts"],
     sizes: Int[Tensor, " g"],
     weights: Shaped[Tensor, " m"] | None,
+    exponent: Int[Tensor, " g"] | None = None,
 ) -> NodePairs:
     """The connected node pairs of each graph; repeated edges are summed in their order.
 
@@ -50,4 +52,4 @@ def pair_edges(
     start = edge_ptr.numpy() - int(edge_ptr[0])
     pair_up_all(source, target, weight, start, sizes.numpy(), low, high, forward, backward, count, one_way)
     found = (torch.from_numpy(array) for array in (low, high, forward, backward, start, count, one_way))
-    return NodePairs(*found, sizes=sizes)
+    return NodePairs(*found, sizes=sizes, exponent=exponent)

@@ -23,12 +23,16 @@ class Convention:
         hermitian: The entry from `w_uv`, `w_vu` and the phase `2πq`, elementwise; 0 where both weights are 0.
         self_loops: Whether self-loops count.
         isolated: Diagonal entry of `L_N` at an isolated node.
+        surplus: By how much the degree of a pair exceeds `|H[u, v]|`, computed without cancellation; 0 if None.
+        by_weight: Whether phases grow with the weights, so that multiplying all weights changes the eigenvectors.
     """
 
     formula: str
     hermitian: Callable[[Tensor, Tensor, Tensor], Tensor]
     self_loops: bool = True
     isolated: float = 1.0
+    by_weight: bool = False
+    surplus: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
 
 
 def weight_and_angle(forward: Tensor, backward: Tensor, phase: Tensor | float) -> tuple[Tensor, Tensor]:
@@ -63,13 +67,22 @@ def _multi_q(forward: Tensor, backward: Tensor, phase: Tensor) -> Tensor:
     return torch.complex((forward + backward) * phase.cos(), (forward - backward) * phase.sin())
 
 
+def _multi_q_surplus(forward: Tensor, backward: Tensor, phase: Tensor) -> Tensor:
+    total = forward + backward
+    modulus = _multi_q(forward, backward, phase).abs()
+    # (total² − modulus²) / (total + modulus)
+    return 4 * forward * (backward / torch.where(total > 0, total + modulus, 1)) * phase.sin().square()
+
+
 CONVENTIONS: dict[str, Convention] = {
     "paper": Convention("w or (w_uv+w_vu)/2 if both · exp(i2πq (w_uv−w_vu)/(w_uv+w_vu))", _paper),
     "networkx": Convention(
         "(w_uv+w_vu)/2 · exp(i2πq δ), δ = ±1 on a one-way edge, 0 on a pair", _networkx, isolated=0.0
     ),
-    "pygsd": Convention("(w_uv+w_vu)/2 · exp(i2πq (w_uv−w_vu)), no self-loops", _pygsd, self_loops=False),
-    "multi-q": Convention("w_uv exp(i2πq) + w_vu exp(−i2πq)", _multi_q),
+    "pygsd": Convention(
+        "(w_uv+w_vu)/2 · exp(i2πq (w_uv−w_vu)), no self-loops", _pygsd, self_loops=False, by_weight=True
+    ),
+    "multi-q": Convention("w_uv exp(i2πq) + w_vu exp(−i2πq)", _multi_q, surplus=_multi_q_surplus),
 }
 """Conventions found in papers and libraries, by name."""
 

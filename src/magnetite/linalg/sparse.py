@@ -12,6 +12,7 @@ from torch import Tensor
 
 from magnetite.linalg.laplacian import Operator
 from magnetite.linalg.pairs import NodePairs
+from magnetite.linalg.scale import SQUARES_FROM
 from magnetite.linalg.threads import on_cores
 
 if TYPE_CHECKING:
@@ -121,18 +122,26 @@ def gauged_laplacian(pairs: NodePairs, operator: Operator) -> tuple[SparseHermit
 
     Returns `M` and the diagonal of `S`; `L` and None if there is none, or if `L` is real.
     """
-    from magnetite.kernels.cpu.pairs import find_gauge
-
     if operator.real:
         return sparse_laplacian(pairs, operator), None
+    entries, weights = (values[: int(pairs.count[0])] for values in operator.entries(pairs))
+    turn = find_turn(pairs, entries)
+    return _assemble(pairs, entries if turn is None else entries.abs(), weights, operator), turn
+
+
+def find_turn(pairs: NodePairs, entries: Shaped[Tensor, " m"]) -> Shaped[Tensor, " n"] | None:
+    """The diagonal of `S` with real `Sᴴ H S`, for the entries `H` of one graph; None if there is none."""
+    from magnetite.kernels.cpu.pairs import find_gauge
+
     n, count = int(pairs.sizes[0]), int(pairs.count[0])
-    entries, weights = (values[:count] for values in operator.entries(pairs))
     turn = np.empty(n, np.complex128)
     links, queue, known = np.empty((2, 2 * count), np.int64), np.empty(n, np.int64), np.empty(n, np.bool_)
-    arrays = pairs.low[:count].numpy(), pairs.high[:count].numpy(), entries.numpy()
+    # Only their phases matter here, but the kernel squares the entries.
+    turns = torch.where(entries.abs() < SQUARES_FROM, entries / SQUARES_FROM, entries)
+    arrays = pairs.low[:count].numpy(), pairs.high[:count].numpy(), turns.numpy()
     if not find_gauge(*arrays, 0, count, n, np.empty(n + 2, np.int64), links[0], links[1], queue, known, turn):
-        return _assemble(pairs, entries, weights, operator), None
-    return _assemble(pairs, entries.abs(), weights, operator), torch.from_numpy(turn)
+        return None
+    return torch.from_numpy(turn)
 
 
 def _assemble(pairs: NodePairs, entries: Tensor, weights: Tensor, operator: Operator) -> SparseHermitian:

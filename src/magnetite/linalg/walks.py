@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
+from magnetite.linalg.scale import divided
 from magnetite.linalg.threads import cores, on_cores
 
 
@@ -147,7 +148,8 @@ def _transitions(
     from magnetite.kernels.cpu.walks import transition_rows
 
     source, target = np.ascontiguousarray(edges.long().numpy())
-    weight = np.ones(source.size) if weights is None else weights.double().numpy()
+    heavy, _ = divided(weights, torch.tensor([0, source.size]))
+    weight = np.ones(source.size) if heavy is None else heavy.numpy()
     start = np.empty((directions, size + 1), np.int64)
     columns, probability = np.empty((directions, source.size), np.int32), np.empty((directions, source.size))
     for d, ends in enumerate([(source, target), (target, source)][:directions]):

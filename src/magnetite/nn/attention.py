@@ -1,12 +1,14 @@
 """Attention between the tokens of a graph, and the layer of a transformer."""
 
 import math
+from typing import Annotated
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from magnetite.batching import Batch
+from magnetite.encodings.checks import DEPTH, DROPOUT, SIZE
 from magnetite.nn.encoders.base import Biases, Positions
 from magnetite.nn.layers import Norm, activation_named
 from magnetite.nn.module import Module
@@ -74,10 +76,10 @@ class Block(Module):
 
     def __init__(
         self,
-        width: int,
-        heads: int = 4,
-        expansion: int = 4,
-        dropout: float = 0.185,
+        width: Annotated[int, SIZE],
+        heads: Annotated[int, SIZE] = 4,
+        expansion: Annotated[int, DEPTH] = 4,
+        dropout: Annotated[float, DROPOUT] = 0.185,
         activation: str = "gelu",
         norm: str = "post",
         local: Module | None = None,

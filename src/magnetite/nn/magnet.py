@@ -1,12 +1,14 @@
 """MagNet: convolutions with polynomials of the magnetic Laplacian."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from magnetite.batching import Batch
+from magnetite.encodings.checks import DEPTH, SIZE
 from magnetite.linalg.laplacian import shifted_laplacian
 from magnetite.nn.embeddings import Embedding
 from magnetite.nn.encoders.base import PositionEncoder, Positions
@@ -65,8 +67,8 @@ class MagNet(GraphModel):
 
     def __init__(
         self,
-        width: int,
-        layers: int,
+        width: Annotated[int, SIZE],
+        layers: Annotated[int, DEPTH],
         head: Head,
         position: PositionEncoder | Sequence[PositionEncoder] | None = None,
         embedding: Embedding | Sequence[Embedding] | None = None,

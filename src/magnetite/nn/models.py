@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from magnetite.batching import Batch, batch
+from magnetite.encodings.checks import DEPTH, DROPOUT, SIZE
 from magnetite.graphs import Digraphs
 from magnetite.nn import checkpoint
 from magnetite.nn.attention import Biases, Block, attention_biases
@@ -20,6 +21,9 @@ from magnetite.nn.layers import Norm
 from magnetite.nn.module import Module, remade, unused
 
 States = Float[Tensor, "nodes d"]
+
+
+NO_ATTENTION = "the position encoder has attention biases, but this model has no attention: use another one"
 
 
 class GraphModel(Module):
@@ -34,7 +38,7 @@ class GraphModel(Module):
 
     def __init__(
         self,
-        width: int,
+        width: Annotated[int, SIZE],
         head: Head,
         position: PositionEncoder | Sequence[PositionEncoder] | None = None,
         embedding: Embedding | Sequence[Embedding] | None = None,
@@ -93,7 +97,9 @@ class GraphModel(Module):
         return sum(parameter.numel() for parameter in self.parameters() if parameter.requires_grad)
 
     def _without_attention(self) -> None:
-        """Raise an error if the head reads a graph token, which only attention updates."""
+        """Raise an error if the head reads a graph token, or the encoder gives biases: both need attention."""
+        if self.position is not None and self.position.has_biases:
+            raise ValueError(NO_ATTENTION)
         if self.head.needs_graph_token:
             raise ValueError("readout='cls' needs attention: give the head readout='mean' or 'sum'")
 
@@ -127,14 +133,14 @@ class DigraphTransformer(GraphModel):
 
     def __init__(
         self,
-        width: int,
-        layers: int,
+        width: Annotated[int, SIZE],
+        layers: Annotated[int, DEPTH],
         head: Head,
         position: PositionEncoder | Sequence[PositionEncoder] | None = None,
         embedding: Embedding | Sequence[Embedding] | None = None,
-        heads: int = 4,
-        expansion: int = 4,
-        dropout: float = 0.185,
+        heads: Annotated[int, SIZE] = 4,
+        expansion: Annotated[int, DEPTH] = 4,
+        dropout: Annotated[float, DROPOUT] = 0.185,
         activation: str = "gelu",
         norm: str = "post",
         local: Module | None = None,
@@ -199,7 +205,7 @@ class DigraphGNN(GraphModel):
 
     def __init__(
         self,
-        width: int,
+        width: Annotated[int, SIZE],
         head: Head,
         local: GNN | GCN | None = None,
         position: PositionEncoder | Sequence[PositionEncoder] | None = None,
@@ -218,7 +224,7 @@ class DigraphGNN(GraphModel):
 def no_biases(positions: Positions) -> None:
     """Raise an error if a model without attention is given attention biases."""
     if positions.biases:
-        raise ValueError("the position encoder has attention biases, but this model has no attention: use another one")
+        raise ValueError(NO_ATTENTION)
 
 
 def load(folder: str | Path, device: torch.device | str = "cpu") -> GraphModel:

@@ -4,9 +4,12 @@ import dataclasses
 import functools
 import importlib
 import inspect
+import typing
 from typing import Any
 
 import torch
+
+from magnetite.encodings.checks import domain_of, fitted
 
 HOMES = ("magnetite.nn", "magnetite.encodings", "magnetite.linalg.potential")
 """Packages whose classes may occur in a description."""
@@ -18,8 +21,9 @@ _CLASSES: dict[str, type] = {}
 class Module(torch.nn.Module):
     """A torch module that keeps the arguments of its constructor in `arguments`.
 
-    Arguments may be numbers, strings, other modules, encodings, and lists of these, so that `describe` can write them.
-    Subclasses of your own are saved and loaded like those of magnetite; import them before loading.
+    Arguments may be numbers, strings, other modules, encodings, and lists of these, so that `describe` can write them;
+    those whose types have a domain, such as `width: Annotated[int, SIZE]`, are checked. Subclasses of your own are
+    saved and loaded like those of magnetite; import them before loading.
     """
 
     arguments: dict[str, Any]
@@ -29,14 +33,26 @@ class Module(torch.nn.Module):
         _CLASSES[_saved_name(cls)] = cls
         make: Any = cls.__init__
         signature = inspect.signature(make)
+        domains = functools.cache(lambda: _domains(make))
 
         @functools.wraps(make)
         def remembering(self: Any, *args: Any, **kwargs: Any) -> None:
+            if domains():
+                bound = signature.bind(self, *args, **kwargs)
+                for name in domains().keys() & bound.arguments.keys():
+                    bound.arguments[name] = fitted(name, bound.arguments[name], domains()[name])
+                args, kwargs = bound.args[1:], bound.kwargs
             make(self, *args, **kwargs)
             if type(self) is cls:  # not the constructor of a base class that a subclass calls
                 self.arguments = _arguments(signature, self, *args, **kwargs)
 
         cls.__init__ = remembering
+
+
+def _domains(make: Any) -> dict[str, Any]:
+    """The types of the arguments that have a domain, such as `width: Annotated[int, SIZE]`."""
+    hints = typing.get_type_hints(make, include_extras=True)
+    return {name: hint for name, hint in hints.items() if domain_of(hint) is not None}
 
 
 def describe(item: Any) -> Any:

@@ -14,7 +14,7 @@ from torch import Tensor
 from magnetite.graphs import Digraphs
 from magnetite.io.storage import read_json, write_json
 from magnetite.linalg.threads import spread
-from magnetite.packed import Axis, Packed, starts
+from magnetite.packed import Axis, Dtypes, Packed, first_outside, starts
 from magnetite.sorting import drawing, topological_sorts
 
 Comparator = tuple[int, int]
@@ -186,6 +186,21 @@ class SortingNetworks(Packed):
     wires: Int[Tensor, "comparators 2"]
 
     axes: ClassVar[dict[str, tuple[Axis, int]]] = {"lengths": ("graph", 0), "wires": ("node", 0)}
+    dtypes: ClassVar[dict[str, Dtypes]] = {"lengths": (torch.int64,), "wires": (torch.int16,)}
+
+    def check(self) -> None:
+        """Raise a `ValueError` unless every comparator has two different wires of its network."""
+        super().check()
+        if self.lengths.ndim != 1 or bool((self.lengths < 1).any()):
+            raise ValueError("lengths must have shape [networks] and be positive")
+        if self.wires.ndim != 2 or self.wires.shape[1] != 2:
+            raise ValueError(f"wires must have shape [comparators, 2], got {list(self.wires.shape)}")
+        wrong = first_outside(self.wires.T, self.node_ptr, self.lengths)
+        if wrong is None:
+            same = (self.wires[:, 0] == self.wires[:, 1]).nonzero()
+            wrong = int(same[0]) if same.numel() else None
+        if wrong is not None:
+            raise ValueError(f"comparator {wrong} must have two different wires, got {self.wires[wrong].tolist()}")
 
     def __repr__(self) -> str:
         return f"SortingNetworks({len(self)} networks, {self.wires.shape[0]} comparators)"
@@ -260,14 +275,15 @@ class SortingNetworks(Packed):
             raise ValueError(f"network {empty} has no comparators and therefore no graph: remove it")
         edges, edge_ptr = self._edges()
         return Digraphs.from_tensors(
-            {
+            validate=False,
+            named={
                 "node_ptr": self.node_ptr,
                 "edges": edges,
                 "edge_ptr": edge_ptr,
                 "node_features/wires": self.wires,
                 "graph_features/length": self.lengths,
                 "graph_features/label": self.is_correct().long(),
-            }
+            },
         )
 
     def _edges(self) -> tuple[Int[Tensor, "2 edges"], Int[Tensor, " starts"]]:

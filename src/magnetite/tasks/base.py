@@ -12,10 +12,11 @@ from jaxtyping import Bool, Float, Int, Int16
 from torch import Tensor
 
 from magnetite.batching import Batch, QueryPairs
+from magnetite.encodings.checks import check_fields
 from magnetite.graphs import Digraphs
 from magnetite.nn.embeddings import Embeddings
 from magnetite.nn.heads import Head
-from magnetite.packed import Axis, Packed, starts
+from magnetite.packed import Axis, Dtypes, Packed, check_pairs, starts
 from magnetite.tasks.metrics import Metric
 
 SPLITS = ("train", "valid", "test")
@@ -69,6 +70,14 @@ class PairTargets(Packed):
 
     pointers: ClassVar[tuple[str, ...]] = ("node_ptr", "pair_ptr")
     axes: ClassVar[dict[str, tuple[Axis, int]]] = {"values": ("pair", 0)}
+    dtypes: ClassVar[dict[str, Dtypes]] = {"values": (torch.int16,)}
+
+    def check(self) -> None:
+        """Raise a `ValueError` unless there is one target per ordered node pair."""
+        super().check()
+        check_pairs(self, self.pair_ptr)
+        if self.values.ndim != 1:
+            raise ValueError(f"targets must have shape [pairs], got {list(self.values.shape)}")
 
     def __repr__(self) -> str:
         return f"PairTargets({len(self)} graphs, {self.values.numel()} pairs)"
@@ -193,10 +202,14 @@ class Examples:
 
     @classmethod
     def from_tensors(cls, named: Mapping[str, Tensor]) -> "Examples":
-        """The examples that `tensors()` was called on."""
+        """The examples that `tensors()` was called on, validated."""
         held = {name.removeprefix("graphs/"): tensor for name, tensor in named.items() if name != "targets"}
         graphs = Digraphs.from_tensors(held)
-        return cls(graphs, PairTargets.of(graphs, named["targets"]) if "targets" in named else None)
+        if "targets" not in named:
+            return cls(graphs)
+        targets = PairTargets.of(graphs, named["targets"])
+        targets.check()
+        return cls(graphs, targets)
 
 
 class Task(ABC):
@@ -214,6 +227,10 @@ class Task(ABC):
 
     seed: int
     shard_size: int
+
+    def __post_init__(self) -> None:
+        """Check the fields against their types and domains; a task that checks more calls this first."""
+        check_fields(self)
 
     @abstractmethod
     def split(self, name: str) -> Split:
@@ -321,10 +338,3 @@ def check_split(name: str) -> None:
     """Raise an error if there is no such split."""
     if name not in SPLITS:
         raise ValueError(f"unknown split {name!r}: choose one of {', '.join(SPLITS)}")
-
-
-def check_counts(task: Task, *names: str, least: int = 1) -> None:
-    """Raise an error if one of these options is below `least`."""
-    for name in names:
-        if getattr(task, name) < least:
-            raise ValueError(f"{name} must be at least {least}, got {getattr(task, name)}")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int, Int16
 from torch import Tensor
 
 from magnetite.batching import Batch
+from magnetite.encodings.checks import COUNT, SEED
 from magnetite.graphs import Digraphs
 from magnetite.linalg.counter import derive, mix, shift_right, signed
 from magnetite.linalg.distances import dense_spans, hop_distances
@@ -18,7 +19,7 @@ from magnetite.linalg.threads import spread
 from magnetite.nn.embeddings import SameNodes
 from magnetite.nn.heads import PairHead
 from magnetite.packed import starts
-from magnetite.tasks.base import STREAM, Examples, PairTargets, Presets, Split, Task, check_counts, check_split
+from magnetite.tasks.base import STREAM, Examples, PairTargets, Presets, Split, Task, check_split
 from magnetite.tasks.metrics import PairClassification, PairError, query_of
 
 SMALL = {"train": range(16, 18), "valid": range(18, 20), "test": range(20, 28)}
@@ -87,15 +88,15 @@ class Distances(Task):
 
     target: str = "directed-distance"
     acyclic: bool = False
-    train: int = 400_000
-    per_size: int = 2_500
+    train: Annotated[int, COUNT] = 400_000
+    per_size: Annotated[int, COUNT] = 2_500
     pair_layer: bool = True
-    seed: int = 0
-    shard_size: int = 10_000
+    seed: Annotated[int, SEED] = 0
+    shard_size: Annotated[int, COUNT] = 10_000
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_target(self.target)
-        check_counts(self, "train", "per_size", "shard_size")
 
     @property
     def classifies(self) -> bool:
@@ -304,11 +305,12 @@ def _edges_on_cpu(given: RandomSizes, acyclic: bool) -> Digraphs:
 
     nodes, edge_counts, edges = zip(*spread(work, sizes.size, SPAN), strict=True)
     return Digraphs.from_tensors(
-        {
+        validate=False,
+        named={
             "node_ptr": starts(torch.from_numpy(np.concatenate(nodes))),
             "edge_ptr": starts(torch.from_numpy(np.concatenate(edge_counts))),
             "edges": torch.from_numpy(np.concatenate(edges, axis=1)),
-        }
+        },
     )
 
 
@@ -321,11 +323,12 @@ def _edges_dense(given: RandomSizes, acyclic: bool, span: slice) -> Digraphs:
     number = kept.cumsum(1, dtype=torch.int32) - 1
     graph, source, target = adjacency.nonzero(as_tuple=True)
     return Digraphs.from_tensors(
-        {
+        validate=False,
+        named={
             "node_ptr": starts(kept.sum(1)),
             "edge_ptr": starts(adjacency.sum((1, 2))),
             "edges": torch.stack([number[graph, source], number[graph, target]]),
-        }
+        },
     )
 
 

@@ -1,16 +1,28 @@
 """Data sets on disk: safetensors shards and a manifest; an interrupted run continues where it stopped."""
 
+import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
-from magnetite.io.storage import CHECKSUM, DamagedFile, read_json, read_tensors, write_json, write_tensors
+from magnetite.io.storage import (
+    CHECKSUM,
+    LOCK,
+    DamagedFile,
+    foreign_files,
+    locked,
+    read_json,
+    read_tensors,
+    remove_leftovers,
+    write_json,
+    write_tensors,
+)
 from magnetite.tasks.base import SPLITS, Examples, Task
 from magnetite.version import __version__
 
 MANIFEST = "manifest.json"
+ADVICE = "remove it and run `magnetite data` again, which verifies and keeps the shards"
 
 
 def write(
@@ -18,17 +30,20 @@ def write(
     folder: str | Path,
     splits: Sequence[str] = SPLITS,
     progress: Callable[[str, int], None] | None = None,
+    wait: bool = False,
 ) -> Path:
     """Write the splits of a task to a folder, with a manifest of seed, options, version and checksums.
 
-    Each shard is written atomically. Existing shards are verified and kept, so calling the function again completes an
-    interrupted data set, with the same bytes. A folder with other data is rejected.
+    Each shard is written atomically, and says which task, seed, options, split and number it belongs to. Existing
+    shards are verified and kept, so calling the function again completes an interrupted data set, with the same bytes.
+    A folder with other data or other files is rejected, and nothing in it is changed.
 
     Args:
         task: The task.
         folder: Where to write.
         splits: Names of the splits to write.
         progress: Called with the split and the number of graphs after each shard.
+        wait: Whether to wait for a process that is writing to the folder, instead of raising an error.
 
     Returns:
         Path of the manifest.
@@ -41,17 +56,16 @@ def write(
     ['manifest.json', 'train-00000.safetensors', 'train-00001.safetensors']
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / ".lock"):
+    _check_free(task, folder)  # before anything is written, the lock included
+    with locked(folder / LOCK, str(folder), wait):
         manifest = claim(task, folder)
-        for unfinished in folder.glob(".*.safetensors"):
-            unfinished.unlink()  # of a killed run: nobody else writes here while the lock is held
+        remove_leftovers(folder)
         for split in splits:
             for number in range(task.shard_count(split)):
-                path = folder / shard_name(split, number)
-                manifest["files"][path.name] = _shard(task, split, number, path)
+                name = shard_name(split, number)
+                manifest["files"][name] = _shard(task, split, number, folder / name, name in manifest["files"])
                 if progress is not None:
-                    progress(split, manifest["files"][path.name]["graphs"])
+                    progress(split, manifest["files"][name]["graphs"])
         manifest["files"] = dict(sorted(manifest["files"].items()))
         write_json(folder / MANIFEST, manifest)
     return folder / MANIFEST
@@ -65,11 +79,20 @@ def read(folder: str | Path, split: str, verify: bool = True) -> Iterator[Exampl
         split: Name of the split.
         verify: Whether to verify the checksums.
     """
-    files = [name for name in _manifest(Path(folder))["files"] if name.startswith(f"{split}-")]
-    if not files:
+    folder = Path(folder)
+    manifest = _manifest(folder)
+    files = manifest.pop("files")
+    chosen = [name for name in files if name.startswith(f"{split}-")]
+    if not chosen:
         raise ValueError(f"{folder} has no complete split {split!r}: write it with `magnetite data`")
-    for name in files:
-        yield Examples.from_tensors(read_tensors(Path(folder) / name, verify)[0])
+    for number, name in enumerate(chosen):
+        tensors, metadata = read_tensors(folder / name, verify)
+        stored = (metadata.get("shard"), metadata.get(CHECKSUM))
+        if stored != (_place(manifest, split, number), files[name][CHECKSUM]):
+            raise DamagedFile(
+                f"{folder / name} is not the shard that {MANIFEST} lists: run `magnetite data` again, which replaces it"
+            )
+        yield Examples.from_tensors(tensors)
 
 
 def splits(folder: str | Path) -> list[str]:
@@ -101,6 +124,7 @@ def claim(task: Task, folder: Path) -> dict[str, Any]:
     """The manifest of the folder, or a new one if there is none; an error if it belongs to another task."""
     expected = describe(task)
     if not (folder / MANIFEST).exists():
+        _check_free(task, folder)
         write_json(folder / MANIFEST, {**expected, "files": {}})
     found = _manifest(folder)
     files = found.pop("files")
@@ -111,9 +135,26 @@ def claim(task: Task, folder: Path) -> dict[str, Any]:
     return {**expected, "files": files}
 
 
+def _check_free(task: Task, folder: Path) -> None:
+    """Raise an error if a folder without a manifest has anything but shards of this data set."""
+    if (folder / MANIFEST).exists():
+        return
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file: give a folder for the data set")
+    other = next((path.name for path in foreign_files(folder) if not _is_shard(task, path)), None)
+    if other is not None:
+        raise ValueError(f"{folder} has no {MANIFEST} but other files, such as {other}: choose a new or empty folder")
+
+
+def _is_shard(task: Task, path: Path) -> bool:
+    """Whether a file is a shard of this data set, as far as it says so."""
+    found = re.fullmatch(r"(\w+)-(\d{5})\.safetensors", path.name)
+    return bool(found) and _stored(path, verify=False).get("shard") == _place(describe(task), found[1], int(found[2]))
+
+
 def _manifest(folder: Path) -> dict[str, Any]:
     try:
-        content = read_json(folder / MANIFEST, "manifest of a data set", "remove the folder")
+        content = read_json(folder / MANIFEST, "manifest of a data set", ADVICE)
     except FileNotFoundError:
         raise ValueError(f"{folder} has no {MANIFEST}: write a data set with `magnetite data`") from None
     if not isinstance(content.get("files"), dict):
@@ -121,20 +162,27 @@ def _manifest(folder: Path) -> dict[str, Any]:
     return content
 
 
-def _shard(task: Task, split: str, number: int, path: Path) -> dict[str, Any]:
+def _shard(task: Task, split: str, number: int, path: Path, listed: bool) -> dict[str, Any]:
     """Write a shard unless an undamaged one exists; return its entry in the manifest."""
-    kept = _kept(path)
-    if kept is None:
+    place = _place(describe(task), split, number)
+    kept = _stored(path)
+    if kept.get("shard") != place:
+        if path.exists() and not listed:
+            raise ValueError(f"{path} is not a shard of this data set: move it away, or choose another folder")
         examples = task.shard(split, number)
-        write_tensors(path, examples.tensors(), {"graphs": str(len(examples))})
-        kept = read_tensors(path, verify=False)[1]
+        kept = {"graphs": str(len(examples)), "shard": place}
+        kept[CHECKSUM] = write_tensors(path, examples.tensors(), kept)
     return {"graphs": int(kept["graphs"]), CHECKSUM: kept[CHECKSUM]}
 
 
-def _kept(path: Path) -> dict[str, str] | None:
-    if not path.exists():
-        return None
+def _place(description: dict[str, Any], split: str, number: int) -> str:
+    """Which shard of which data set this is, as text."""
+    return json.dumps({**description, "split": split, "number": number}, sort_keys=True)
+
+
+def _stored(path: Path, verify: bool = True) -> dict[str, str]:
+    """The metadata of a file; empty if it is missing or damaged."""
     try:
-        return read_tensors(path)[1]
-    except DamagedFile:
-        return None
+        return read_tensors(path, verify)[1]
+    except (FileNotFoundError, DamagedFile):
+        return {}

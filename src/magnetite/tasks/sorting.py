@@ -3,18 +3,19 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from magnetite.batching import Batch
+from magnetite.encodings.checks import COUNT, SEED, SIZE_OR_NONE
 from magnetite.linalg.counter import derive
 from magnetite.nn.embeddings import Embedding, node_feature
 from magnetite.nn.heads import GraphHead
 from magnetite.sorting import SortingNetworks, generate
-from magnetite.tasks.base import SPLITS, STREAM, Examples, Presets, Split, Task, check_counts, check_split
+from magnetite.tasks.base import SPLITS, STREAM, Examples, Presets, Split, Task, check_split
 from magnetite.tasks.metrics import ClassificationByGroup
 
 SHORTEST, LONGEST = 7, 16
@@ -79,20 +80,19 @@ class Sorting(Task):
     presets: ClassVar[Presets] = PRESETS
     model_options: ClassVar[tuple[str, ...]] = ("places", "borders")
 
-    train: int = 400_000
-    valid: int = 20_000
-    test: int = 20_000
+    train: Annotated[int, COUNT] = 400_000
+    valid: Annotated[int, COUNT] = 20_000
+    test: Annotated[int, COUNT] = 20_000
     train_longest: int = 11
     valid_longest: int = 12
     train_reversed: bool = False
-    places: int = 0
-    borders: int = 0
-    seed: int = 0
-    shard_size: int = 10_000
+    places: Annotated[int, SIZE_OR_NONE] = 0
+    borders: Annotated[int, SIZE_OR_NONE] = 0
+    seed: Annotated[int, SEED] = 0
+    shard_size: Annotated[int, COUNT] = 10_000
 
     def __post_init__(self) -> None:
-        check_counts(self, "train", "valid", "test", "shard_size")
-        check_counts(self, "places", "borders", least=0)
+        super().__post_init__()
         if not SHORTEST <= self.train_longest < self.valid_longest < LONGEST:
             raise ValueError(
                 f"{SHORTEST} ≤ train_longest < valid_longest < {LONGEST} must hold, "

@@ -1,26 +1,36 @@
 """Checkpoints of a run: folders that are written atomically, in safetensors and JSON, without pickle."""
 
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 
 from magnetite.batching import BatchShape, Bucket
-from magnetite.io.storage import DamagedFile, read_json, read_tensors, write_json, write_tensors
+from magnetite.io.storage import (
+    CHECKSUM,
+    NEWER,
+    DamagedFile,
+    NotWritten,
+    complete_folder,
+    read_json,
+    read_tensors,
+    remove_folder,
+    remove_leftovers,
+    replacing_folder,
+    settle_folder,
+    write_json,
+    write_tensors,
+)
 from magnetite.nn import GraphModel, checkpoint
+from magnetite.nn.module import describe
 from magnetite.version import __version__
 
 FOLDER = "checkpoints"
 """Folder of the checkpoints in the folder of a run."""
 
-UNFINISHED = ".part-"
 STATE, OPTIMIZER = "state.json", "optimizer.safetensors"
 
 
@@ -78,83 +88,110 @@ class Checkpoints:
         self.folder = folder
 
     def clean(self) -> None:
-        """Remove unfinished checkpoints of a killed run."""
-        for part in self.folder.glob(f"{UNFINISHED}*"):
-            shutil.rmtree(part, ignore_errors=True)
+        """Complete or remove what a killed run left unfinished."""
+        remove_leftovers(self.folder)
+        for path in self.folder.glob(f"*{NEWER}"):
+            settle_folder(path.with_name(path.name.removesuffix(NEWER)))
 
     def save_last(self, model: GraphModel, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
         """Write everything that `restore` needs, then remove older checkpoints."""
-        kept = self._steps("last")
 
         def write(folder: Path) -> None:
-            checkpoint.save(model, folder)
-            write_tensors(folder / OPTIMIZER, _optimizer_tensors(optimizer), {"version": __version__})
-            write_json(folder / STATE, {"version": __version__, "progress": progress.to_dict()})
+            state = {
+                "version": __version__,
+                "parameters": checkpoint.save(model, folder),
+                "optimizer": write_tensors(folder / OPTIMIZER, _optimizer_tensors(optimizer), {"version": __version__}),
+                "progress": progress.to_dict(),
+            }
+            write_json(folder / STATE, state)
 
-        self._write(f"last-{progress.step:08d}", write)
-        self._remove("last", [step for step in kept if step != progress.step])
-        self._remove("best", [step for step in self._steps("best") if step < progress.best_step])
+        self._write("last", progress.step, write)
+        self._keep("last", progress.step)
+        self._keep("best", progress.best_step)
 
     def save_best(self, model: GraphModel, step: int) -> None:
         """Write the best model so far; the previous one is kept until the next checkpoint refers to this one."""
-        self._write(f"best-{step:08d}", lambda folder: checkpoint.save(model, folder))
+        self._write("best", step, lambda folder: checkpoint.save(model, folder))
 
     def restore(self, model: GraphModel, optimizer: torch.optim.Optimizer) -> Progress:
         """Load model and optimiser from the last checkpoint if there is one, and return its progress."""
         steps = self._steps("last")
         if not steps:
             return Progress()
-        folder = self.folder / f"last-{steps[-1]:08d}"
+        folder = self._folder("last", steps[-1])
         try:
+            progress, *checksums = _read_state(folder / STATE)
+            files = folder / checkpoint.PARAMETERS, folder / OPTIMIZER
+            (_, found), (tensors, kept) = map(read_tensors, files)
+            if [found[CHECKSUM], kept[CHECKSUM]] != checksums:
+                raise DamagedFile(f"the files of {folder} are of several saves: remove this checkpoint")
             _load_model(folder, model)
-            _load_optimizer(folder / OPTIMIZER, optimizer)
-            return _load_progress(folder / STATE)
+            _load_optimizer(folder / OPTIMIZER, tensors, optimizer)
         except (DamagedFile, FileNotFoundError) as error:
             reason = str(error).rpartition(": ")[0]  # without the advice, which is for single files
-            raise DamagedFile(
-                f"the run cannot be resumed ({reason}): train again with another --out; `magnetite evaluate` still "
-                "uses its best model"
-            ) from error
+            advice = "train again with another --out"
+            if len(steps) > 1:
+                advice = f"remove {folder} to continue from step {steps[-2]}, or {advice}"
+            if self._steps("best"):
+                advice += "; `magnetite evaluate` still uses its best model"
+            raise DamagedFile(f"the run cannot be resumed ({reason}): {advice}") from error
+        return progress
+
+    def load_best(self, model: GraphModel, step: int) -> None:
+        """Load the parameters of the best model, which was found at this step."""
+        _load_model(self.best(step), model)
 
     def best(self, step: int) -> Path:
         """Folder of the best model."""
-        folder = self.folder / f"best-{step:08d}"
+        folder = self._folder("best", step)
         if not folder.is_dir():
             raise DamagedFile(f"{folder} is missing: train again, or copy it back")
         return folder
 
     def best_step(self) -> int:
-        """Step of the newest best model."""
+        """Step of the best model: that of the last checkpoint, or the newest if there is no checkpoint to ask."""
         steps = self._steps("best")
         if not steps:
             raise ValueError(f"{self.folder} has no trained model yet: continue with `magnetite train … --resume`")
-        return steps[-1]
+        try:
+            known = _read_state(self._folder("last", self._steps("last")[-1]) / STATE)[0].best_step
+        except (IndexError, ValueError, OSError):
+            return steps[-1]
+        return known if known in steps else steps[-1]
+
+    def advice(self) -> str:
+        """What to do after a failure: continue from the last checkpoint if there is one."""
+        steps = self._steps("last")
+        if not steps:
+            return "there is no checkpoint yet, so train again with another --out"
+        return f"the last good checkpoint is {self._folder('last', steps[-1])}"
+
+    def _folder(self, kind: str, step: int) -> Path:
+        return complete_folder(self.folder / f"{kind}-{step:08d}")
 
     def _steps(self, kind: str) -> list[int]:
-        found = [re.fullmatch(rf"{kind}-(\d+)", path.name) for path in self.folder.glob(f"{kind}-*")]
-        return sorted(int(match[1]) for match in found if match)
+        found = [re.fullmatch(rf"{kind}-(\d+)({NEWER})?", path.name) for path in self.folder.glob(f"{kind}-*")]
+        return sorted({int(match[1]) for match in found if match})
 
-    def _remove(self, kind: str, steps: list[int]) -> None:
-        for step in steps:
-            shutil.rmtree(self.folder / f"{kind}-{step:08d}", ignore_errors=True)
+    def _keep(self, kind: str, step: int) -> None:
+        for other in self._steps(kind):
+            if other != step:
+                settle_folder(self.folder / f"{kind}-{other:08d}")
+                remove_folder(self.folder / f"{kind}-{other:08d}")
 
-    def _write(self, name: str, write: Callable[[Path], None]) -> None:
-        """Write into a temporary folder, then rename it in one step."""
-        part: Path | None = None
+    def _write(self, kind: str, step: int, write: Callable[[Path], object]) -> None:
+        path = self.folder / f"{kind}-{step:08d}"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            part = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=self.folder))
-            write(part)
-            with suppress(FileNotFoundError):
-                shutil.rmtree(self.folder / name)  # the same step of a run that was resumed from an older one
-            part.rename(self.folder / name)
-        except (OSError, SafetensorError) as error:
-            if part is not None:
-                shutil.rmtree(part, ignore_errors=True)
-            raise OSError(
-                f"the checkpoint {self.folder / name} could not be written ({error}): the previous one is intact; free "
-                "some space and continue with --resume"
-            ) from error
+            with replacing_folder(path) as part:
+                write(part)
+        except NotWritten as error:
+            steps = self._steps("last")
+            kept = (
+                f"the previous one is intact; free some space and continue with --resume from step {steps[-1]}"
+                if steps
+                else "there is no earlier one; free some space and start again with --resume"
+            )
+            raise OSError(f"the checkpoint {path} could not be written ({error.reason}): {kept}") from error
 
 
 def load(run: str | Path, device: torch.device | str = "cpu") -> GraphModel:
@@ -175,15 +212,12 @@ def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tens
 
 def _load_model(folder: Path, model: GraphModel) -> None:
     loaded = checkpoint.load(folder)
-    expected, found = model.state_dict(), loaded.state_dict()
-    wrong = [name for name in expected if name not in found or found[name].shape != expected[name].shape]
-    if wrong or len(found) != len(expected):
+    if describe(loaded) != describe(model):
         raise DamagedFile(f"{folder} holds a model of another configuration: give the settings of the run")
-    model.load_state_dict(found)
+    model.load_state_dict(loaded.state_dict())
 
 
-def _load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
-    tensors, _ = read_tensors(path)
+def _load_optimizer(path: Path, tensors: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer) -> None:
     state: dict[int, dict[str, torch.Tensor]] = {}
     for name, tensor in tensors.items():
         number, _, key = name.partition(".")
@@ -197,13 +231,14 @@ def _load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 
-def _load_progress(path: Path) -> Progress:
+def _read_state(path: Path) -> tuple[Progress, str, str]:
+    """The progress, and the checksums of the parameters and of the state of the optimiser."""
     content = read_json(path, "progress of a run", "remove this checkpoint")
     try:
         if content["version"] != __version__:
             raise ValueError(
                 f"{path} was written by magnetite {content['version']}, this is {__version__}: resume with that version"
             )
-        return Progress.from_dict(content["progress"])
+        return Progress.from_dict(content["progress"]), content["parameters"], content["optimizer"]
     except (KeyError, TypeError) as error:
         raise DamagedFile(f"{path} is not the progress of a run ({error!r}): remove this checkpoint") from error

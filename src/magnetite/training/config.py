@@ -5,16 +5,27 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Annotated, Any
 
+from magnetite.encodings.checks import (
+    COUNT,
+    COUNT_OR_NONE,
+    DROPOUT,
+    FRACTION,
+    NON_NEGATIVE,
+    POSITIVE,
+    SEED,
+    Domain,
+    check_fields,
+)
 from magnetite.tasks import TASKS, Task
 from magnetite.training.encodings import PositionalEncodings, named, names_known, options_named
 from magnetite.training.models import MODELS, ModelOptions, Transformer
 from magnetite.training.options import check_choice, known_option, make, options_of, parse, plain
 
-DATA_MODES = ("auto", "resident", "pooled", "fresh")
-COMPILE_MODES = ("none", "whole", "layers")
-PRECISIONS = ("32-true", "bf16-mixed")
+DATA_MODES = Domain(choices=("auto", "resident", "pooled", "fresh"))
+COMPILE_MODES = Domain(choices=("none", "whole", "layers"))
+PRECISIONS = Domain(choices=("32-true", "bf16-mixed"))
 
 Tables = dict[str, dict[str, Any]]
 
@@ -34,24 +45,19 @@ class Optim:
         budget: Fraction of the training to run; shortens `epochs` and `warmup`.
     """
 
-    lr: float = 4e-4
-    weight_decay: float = 6e-5
-    betas: tuple[float, ...] = (0.7, 0.9)
-    clip: float = 0.075
-    batch: int = 384
-    epochs: float = 30.0
-    warmup: float = 2.0
-    budget: float = 1.0
+    lr: Annotated[float, POSITIVE] = 4e-4
+    weight_decay: Annotated[float, NON_NEGATIVE] = 6e-5
+    betas: tuple[Annotated[float, DROPOUT], ...] = (0.7, 0.9)
+    clip: Annotated[float, POSITIVE] = 0.075
+    batch: Annotated[int, COUNT] = 384
+    epochs: Annotated[float, POSITIVE] = 30.0
+    warmup: Annotated[float, NON_NEGATIVE] = 2.0
+    budget: Annotated[float, FRACTION] = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("lr", "clip", "batch", "epochs", "budget"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be above 0, got {getattr(self, name)}")
-        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+        check_fields(self)
+        if len(self.betas) != 2:
             raise ValueError(f"betas must be two numbers in [0, 1) such as [0.9, 0.999], got {list(self.betas)}")
-        for name in ("weight_decay", "warmup"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
 
 
 @dataclass(frozen=True)
@@ -69,16 +75,13 @@ class Data:
             gradients are added up.
     """
 
-    mode: str = "auto"
-    pool: int = 65_536
-    memory: float = 90.0
-    tokens: int = 262_144
+    mode: Annotated[str, DATA_MODES] = "auto"
+    pool: Annotated[int, COUNT] = 65_536
+    memory: Annotated[float, NON_NEGATIVE] = 90.0
+    tokens: Annotated[int, COUNT] = 262_144
 
     def __post_init__(self) -> None:
-        check_choice("mode", self.mode, DATA_MODES)
-        for name in ("pool", "tokens"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -97,23 +100,17 @@ class Run:
         checkpoint_minutes: Minutes between two checkpoints.
     """
 
-    seed: int = 0
-    precision: str = "32-true"
-    compile: str = "none"
+    seed: Annotated[int, SEED] = 0
+    precision: Annotated[str, PRECISIONS] = "32-true"
+    compile: Annotated[str, COMPILE_MODES] = "none"
     capture: bool = True
-    evaluate_every: float = 1.0
-    patience: int = 0
-    log_every: int = 50
-    checkpoint_minutes: float = 3.0
+    evaluate_every: Annotated[float, POSITIVE] = 1.0
+    patience: Annotated[int, COUNT_OR_NONE] = 0
+    log_every: Annotated[int, COUNT] = 50
+    checkpoint_minutes: Annotated[float, NON_NEGATIVE] = 3.0
 
     def __post_init__(self) -> None:
-        check_choice("precision", self.precision, PRECISIONS)
-        check_choice("compile", self.compile, COMPILE_MODES)
-        if self.seed < 0:
-            raise ValueError(f"seed must not be negative, got {self.seed}")
-        for name in ("evaluate_every", "log_every"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be above 0, got {getattr(self, name)}")
+        check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -194,6 +191,9 @@ class Config:
         deciding = ("seed", "precision", "evaluate_every", "patience")
         kept = {**tables, "run": {name: tables["run"][name] for name in deciding}}
         kept["data"] = {"fresh": self.data.mode == "fresh"}
+        order = [part.name for part in self.encoding.parts]
+        if order != sorted(order, key=names_known().index):  # another order has other parameters
+            kept["order"] = {str(place): name for place, name in enumerate(order)}
         return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:12]
 
 

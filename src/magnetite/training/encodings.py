@@ -5,8 +5,11 @@ A configuration is a mapping from names to options, `{"magnetic": {"k": 25, "enc
 
 import inspect
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, replace
 from typing import Any, get_type_hints
+
+import torch
 
 from magnetite.encodings import ENCODINGS
 from magnetite.linalg.potential import Relative
@@ -70,7 +73,13 @@ class EncodingPart:
             {option: value for option, value in filled.items() if option in own and value is not MISSING},
             {option: value for option, value in filled.items() if option not in own},
         )
-        part.made(width=DEFAULT_SIZE)  # which checks the options
+        part.made(width=DEFAULT_SIZE)  # which checks the options of the encoding
+        if part.options.get("dtype") == torch.float64:
+            raise ValueError(f"{where}.dtype must not be float64: models compute in single precision")
+        # Without memory for parameters, which checks the options of the encoder; one that cannot be made this way is
+        # checked with the model.
+        with torch.device("meta"), suppress(RuntimeError):
+            part.build(DEFAULT_SIZE, heads=1, layers=1)
         return part
 
     def to_dict(self) -> dict[str, Any]:

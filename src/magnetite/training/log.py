@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from magnetite.io.storage import replacing
+from magnetite.io.storage import replacing, writing
 
 LOG = "log.jsonl"
 
@@ -32,7 +32,8 @@ class RunLog:
         if importlib.util.find_spec("tensorboard") is not None:
             from torch.utils.tensorboard import SummaryWriter
 
-            self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
+            with writing(folder / "tensorboard"):
+                self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
 
     def write(self, kind: str, step: int, metrics: Mapping[str, Any]) -> None:
         """Add a line.
@@ -44,21 +45,25 @@ class RunLog:
         """
         if not self.enabled:
             return
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"kind": kind, "step": step, **metrics}) + "\n")
-        if self.board is not None:
-            for name, value in metrics.items():
-                self.board.add_scalar(f"{kind}/{name}", value, step)
+        with writing(self.path):
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"kind": kind, "step": step, **metrics}) + "\n")
+            if self.board is not None:
+                for name, value in metrics.items():
+                    self.board.add_scalar(f"{kind}/{name}", value, step)
 
     def close(self) -> None:
         """Flush the buffers."""
         if self.board is not None:
-            self.board.close()
+            with writing(self.path.parent / "tensorboard"):
+                self.board.close()
 
     def _remove_after(self, step: int) -> None:
         if not self.path.exists():
             return
-        kept = [line for line in self.path.read_text(encoding="utf-8").splitlines() if _step_of(line) <= step]
+        # Lines are reports that nothing depends on: damaged ones are left out, as are those of later steps.
+        lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
+        kept = [line for line in lines if _step_of(line) <= step]
         with replacing(self.path) as part:
             part.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
 

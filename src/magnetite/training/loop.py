@@ -16,7 +16,6 @@ from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.batching.buckets import Layout, grow
-from magnetite.nn import checkpoint
 from magnetite.training.capture import Captured, Objective, compiled
 from magnetite.training.checkpoints import FOLDER, Checkpoints, Progress
 from magnetite.training.config import Config
@@ -24,6 +23,9 @@ from magnetite.training.data import Block, EvaluationData, Share, TrainingData
 from magnetite.training.log import Display, RunLog, duration
 from magnetite.training.models import build_model
 from magnetite.training.optim import AdaptiveClipping, adamw, learning_rate, set_learning_rate
+
+PLANNED_EPOCHS = 1000
+"""Number of epochs whose orders determine the shapes of batches."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -76,7 +78,8 @@ class Trainer:
         self.total = max(1, round(config.optim.epochs * config.optim.budget * self.data.steps))
         self.warmup = min(self.total, round(config.optim.warmup * config.optim.budget * self.data.steps))
         if not self.progress.shapes:
-            self.progress.shapes = self.data.shapes(epochs=-(-self.total // self.data.steps))
+            # Every epoch has its own order; those after the planned ones may enlarge the shapes.
+            self.progress.shapes = self.data.shapes(epochs=min(-(-self.total // self.data.steps), PLANNED_EPOCHS))
         # A captured step reads the layouts of its shapes: keep them alive.
         self.layouts = [Layout.of(shape.buckets, device) for shape in self.progress.shapes]
         captures = config.run.capture and device.type == "cuda" and self.share.processes == 1
@@ -120,7 +123,7 @@ class Trainer:
         metric.state = self._sum(metric.state)
         weight = float(self.config.task.weights(data.examples).sum(dtype=torch.float64))
         metrics = {**metric.compute(), "loss": float(self._sum(total)) / weight}
-        return {name: value for name, value in metrics.items() if not math.isnan(value)}  # JSON has no NaN
+        return {name: value for name, value in metrics.items() if math.isfinite(value)}  # JSON has no others
 
     def _train(self, stop: threading.Event) -> None:
         blocks = self.data.blocks(self.progress.step)
@@ -193,7 +196,7 @@ class Trainer:
         if not math.isfinite(loss):
             raise FloatingPointError(
                 f"the loss became {loss} before step {step}: lower optim.lr (now {optim.lr}) or optim.clip (now "
-                f"{optim.clip}); the last good checkpoint is in {self.checkpoints.folder}"
+                f"{optim.clip}); {self.checkpoints.advice()}"
             )
         now = time.perf_counter()
         seconds = now - self.logged
@@ -213,6 +216,11 @@ class Trainer:
         task, progress, start = self.config.task, self.progress, time.perf_counter()
         metrics = self.evaluate(self.valid)
         self.log.write("valid", progress.step, metrics)
+        if task.selects not in metrics:
+            raise FloatingPointError(
+                f"{task.selects} of the validation split is not finite at step {progress.step}: lower optim.lr (now "
+                f"{self.config.optim.lr}); {self.checkpoints.advice()}"
+            )
         value = metrics[task.selects]
         better = progress.best is None or (value > progress.best if task.larger_is_better else value < progress.best)
         progress.worse = 0 if better else progress.worse + 1
@@ -239,14 +247,13 @@ class Trainer:
         if not bool(torch.nn.utils.get_total_norm(self.model.parameters()).isfinite()):
             raise FloatingPointError(
                 f"parameters are no longer finite at step {self.progress.step}: lower optim.lr (now "
-                f"{self.config.optim.lr}); the last good checkpoint is in {self.checkpoints.folder}"
+                f"{self.config.optim.lr}); {self.checkpoints.advice()}"
             )
         self.checkpoints.save_last(self.model, self.optimizer, self.progress)
 
     def load_best(self, step: int) -> None:
         """Load the parameters of the best model, which was found at this step."""
-        loaded = checkpoint.load(self.checkpoints.best(step))
-        self.model.load_state_dict(loaded.state_dict())
+        self.checkpoints.load_best(self.model, step)
 
     def _sum(self, tensor: Tensor) -> Tensor:
         return self.fabric.all_reduce(tensor, reduce_op="sum") if self.share.processes > 1 else tensor  # type: ignore[return-value]

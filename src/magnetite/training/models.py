@@ -1,13 +1,17 @@
 """Models by name: each is a frozen dataclass of options that builds a model with a task's embedding and head."""
 
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 
 from magnetite import nn
+from magnetite.encodings.checks import DEPTH, DEPTH_OR_NONE, DROPOUT, SIZE, Domain, check_fields
+from magnetite.linalg.memory import check_memory
 from magnetite.nn.embeddings import Embeddings
 from magnetite.nn.encoders import PositionEncoder
-from magnetite.nn.heads import Head
+from magnetite.nn.heads import READOUTS, Head
 from magnetite.tasks import Task
 from magnetite.training.encodings import PositionalEncodings
 
@@ -20,7 +24,11 @@ class ModelOptions:
         width: Size of a node's state.
     """
 
-    width: int = 256
+    width: Annotated[int, SIZE] = 256
+
+    def __post_init__(self) -> None:
+        """Check the fields against their types and domains; a class that checks more calls this first."""
+        check_fields(self)
 
     @property
     def attention(self) -> tuple[int, int]:
@@ -60,14 +68,19 @@ class Transformer(ModelOptions):
         readout: How a whole graph is read out: cls, mean, sum or max.
     """
 
-    layers: int = 4
-    heads: int = 4
-    expansion: int = 4
-    dropout: float = 0.185
-    norm: str = "post"
-    local: int = 0
+    layers: Annotated[int, DEPTH] = 4
+    heads: Annotated[int, SIZE] = 4
+    expansion: Annotated[int, DEPTH] = 4
+    dropout: Annotated[float, DROPOUT] = 0.185
+    norm: Annotated[str, Domain(choices=("post", "pre"))] = "post"
+    local: Annotated[int, DEPTH_OR_NONE] = 0
     length_scaled: bool = False
-    readout: str = "cls"
+    readout: Annotated[str, Domain(choices=tuple(READOUTS))] = "cls"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.width % self.heads:
+            raise ValueError(f"width must be a multiple of heads, got width={self.width} and heads={self.heads}")
 
     @property
     def attention(self) -> tuple[int, int]:
@@ -113,7 +126,7 @@ class MessagePassing(ModelOptions):
         directed: Whether messages along and against the edges are distinguished.
     """
 
-    steps: int = 3
+    steps: Annotated[int, DEPTH] = 3
     directed: bool = True
 
     @property
@@ -139,8 +152,8 @@ class MagneticFilters(ModelOptions):
         q: Potential of the magnetic Laplacian.
     """
 
-    layers: int = 3
-    q: float = 0.1
+    layers: Annotated[int, DEPTH] = 3
+    q: Annotated[float, Domain(0, 0.5)] = 0.1
 
     def build(
         self,
@@ -152,6 +165,9 @@ class MagneticFilters(ModelOptions):
         """The MagNet."""
         return nn.MagNet(self.width, self.layers, head, position, embedding, q=self.q)
 
+
+TRAINING_BYTES = 16
+"""Memory per parameter: itself, its gradient and two moments."""
 
 MODELS: dict[str, type[ModelOptions]] = {
     "transformer": Transformer,
@@ -177,7 +193,15 @@ def build_model(task: Task, encoding: PositionalEncodings, model: ModelOptions, 
       (linear): Linear(in_features=32, out_features=2, bias=True)
     )
     """
+    with torch.device("meta"), suppress(RuntimeError):  # parts that cannot be made this way are not measured
+        count = _assembled(task, encoding, model).parameter_count
+        what = f"a model of {count:,} parameters with its gradients and the state of AdamW"
+        check_memory(TRAINING_BYTES * count, torch.device("cpu"), what, "choose a smaller width, k or number of layers")
     torch.manual_seed(seed)
+    return _assembled(task, encoding, model)
+
+
+def _assembled(task: Task, encoding: PositionalEncodings, model: ModelOptions) -> nn.GraphModel:
     position = encoding.build(model.width, *model.attention)
     channels = 0 if position is None else position.pair_channels
     head = task.head(model.graph_readout, channels)

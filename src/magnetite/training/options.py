@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from magnetite.encodings.checks import domain_of, quoted
+
 CALL = re.compile(r"(\w+)\((.*)\)")
 """How a small dataclass such as `Relative(0.25)` is written in a configuration."""
 
@@ -44,7 +46,7 @@ class Option:
         found = _typed(value, self.hint)
         if found is MISSING:
             example = "" if self.default is MISSING else f" such as {_shown(plain(self.default))}"
-            raise ValueError(f"{where} must be {_described(self.hint)}{example}, got {value!r}")
+            raise ValueError(f"{where} must be {_described(self.hint)}{example}, got {quoted(value)}")
         return found
 
 
@@ -57,16 +59,20 @@ def options_of(kind: Any) -> dict[str, Option]:
     """
     described = argument_help(kind)
     if dataclasses.is_dataclass(kind):
-        hints = typing.get_type_hints(kind)
+        hints, domains = typing.get_type_hints(kind), typing.get_type_hints(kind, include_extras=True)
         each = [(field.name, hints[field.name], _default(field)) for field in dataclasses.fields(kind) if field.init]
     else:
         hints = typing.get_type_hints(kind.__init__)
+        domains = typing.get_type_hints(kind.__init__, include_extras=True)
         each = [
             (name, hints.get(name, Any), MISSING if parameter.default is parameter.empty else parameter.default)
             for name, parameter in list(inspect.signature(kind.__init__).parameters.items())[1:]
             if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         ]
-    return {name: Option(name, hint, default, described.get(name, "")) for name, hint, default in each}
+    return {
+        name: Option(name, hint, default, _with_domain(described.get(name, ""), domains.get(name)))
+        for name, hint, default in each
+    }
 
 
 def make(kind: type, table: Mapping[str, Any], where: str) -> Any:
@@ -126,9 +132,10 @@ def parse(text: str) -> Any:
     ([0.9, 0.99], True, 'Relative(0.1)')
     """
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        tables = tomllib.loads(f"value = {text}")
+    except (tomllib.TOMLDecodeError, RecursionError):
         return text.strip()
+    return tables["value"] if len(tables) == 1 else text.strip()  # several lines are several values
 
 
 def argument_help(kind: Any) -> dict[str, str]:
@@ -164,8 +171,8 @@ def is_plain(hint: Any) -> bool:
 
 def check_choice(what: str, name: object, known: Mapping[str, Any] | tuple[str, ...]) -> None:
     """Raise an error that lists the choices if `name` is not one of them."""
-    if name not in known:
-        raise ValueError(f"unknown {what} {name!r}: choose one of {', '.join(known)}")
+    if not isinstance(name, str) or name not in known:
+        raise ValueError(f"unknown {what} {quoted(name)}: choose one of {', '.join(known)}")
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
@@ -200,7 +207,7 @@ def _converted(value: Any, kind: Any) -> Any:
     if typing.get_origin(kind) is tuple and isinstance(value, list | tuple):
         items = [_typed(item, typing.get_args(kind)[0]) for item in value]
         return MISSING if any(item is MISSING for item in items) else tuple(items)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**1023:
         return float(value)
     if kind is torch.dtype and isinstance(value, str):
         found = getattr(torch, value, None)
@@ -208,7 +215,8 @@ def _converted(value: Any, kind: Any) -> Any:
     if isinstance(kind, type) and dataclasses.is_dataclass(kind) and isinstance(value, str):
         match = CALL.fullmatch(value.strip())
         if match and match[1] == kind.__name__ and isinstance(arguments := parse(f"[{match[2]}]"), list):
-            return kind(*arguments)
+            named = [field.name for field in dataclasses.fields(kind) if field.init]
+            return kind(*arguments) if len(arguments) == len(named) else MISSING
     return MISSING
 
 
@@ -226,6 +234,14 @@ def _described(hint: Any) -> str:
         else:
             described.append(words.get(member, getattr(member, "__name__", str(member))))
     return " or ".join(described)
+
+
+def _with_domain(help: str, hint: Any) -> str:
+    """A line of help that ends in the domain of the option, unless that is a list of choices that it contains."""
+    found = domain_of(hint)
+    if found is None or found[0].choices:
+        return help
+    return f"{help.removesuffix('.')} ({found[0].described(found[1])})."
 
 
 def _shown(value: Any) -> str:

@@ -2,10 +2,10 @@
 
 import json
 import logging
-import shutil
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,16 @@ from rich.console import Console
 from rich.table import Table
 
 from magnetite.io.record import Record, read_record
-from magnetite.io.storage import DamagedFile, check_writable, read_json, write_json
+from magnetite.io.storage import (
+    LOCK,
+    DamagedFile,
+    check_writable,
+    foreign_files,
+    locked,
+    read_json,
+    remove_leftovers,
+    write_json,
+)
 from magnetite.nn import GraphModel
 from magnetite.tasks.base import SPLITS
 from magnetite.tasks.schema import Schema
@@ -87,22 +96,26 @@ def train(config: Config, folder: Path, machine: Machine, resume: bool = False) 
 
     fabric = machine.fabric(config.run.precision)
     trainer = Trainer(config, folder, fabric)  # first, so that a model that cannot be built leaves no folder
-    if fabric.is_global_zero:
-        _claim(config, folder, resume)
-        console = Console(stderr=True, soft_wrap=True, highlight=False)
-        console.print("generating and encoding graphs")
-    fabric.barrier()
-    record = Record(folder.name, config.run.seed)
-    if resume:
-        trainer.restore()
-    record.started -= trainer.progress.elapsed
-    trainer.run()
-    splits = {"valid": trainer.valid, "test": trainer.evaluation_data("test")}
-    figures = {split: trainer.evaluate(data) for split, data in splits.items()}
-    result = record.content(_result(trainer, figures))
-    if fabric.is_global_zero:
-        write_json(folder / RESULT, result)
-        print_metrics(figures, f"{title(config)}: {folder / RESULT}")
+    main = fabric.is_global_zero
+    if main:
+        _check_folder(folder, resume)  # before anything is written, the lock included
+    with locked(folder / LOCK, str(folder)) if main else nullcontext():
+        if main:
+            _claim(config, folder, resume)
+            console = Console(stderr=True, soft_wrap=True, highlight=False)
+            console.print("generating and encoding graphs")
+        fabric.barrier()
+        record = Record(folder.name, config.run.seed)
+        if resume:
+            trainer.restore()
+        record.started -= trainer.progress.elapsed
+        trainer.run()
+        splits = {"valid": trainer.valid, "test": trainer.evaluation_data("test")}
+        figures = {split: trainer.evaluate(data) for split, data in splits.items()}
+        result = record.content(_result(trainer, figures))
+        if main:
+            write_json(folder / RESULT, result)
+            print_metrics(figures, f"{title(config)}: {folder / RESULT}")
     return result
 
 
@@ -125,15 +138,28 @@ def evaluate(folder: Path, split: str, machine: Machine) -> None:
     print_metrics(figures, f"{title(config)}: {path}")
 
 
+CHANGE = "settings are changed with --set when a run is started; copy the file back, or train with another --out"
+"""What to do with a configuration that is not as it was written."""
+
+
 def read_config(folder: Path) -> Config:
     """The configuration of a run."""
+    tables = read_tables(folder)
+    try:
+        return Config.from_dict(tables)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise DamagedFile(f"{folder / CONFIG} is not the configuration of a run ({error!r}): {CHANGE}") from error
+
+
+def read_tables(folder: Path) -> dict[str, dict[str, Any]]:
+    """The configuration of a run as plain tables, without reading its data."""
     path = folder / CONFIG
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist: give the folder of a run, written by `magnetite train`")
-    try:
-        return Config.from_dict(read_json(path, "configuration of a run", "train again"))
-    except (TypeError, KeyError, AttributeError) as error:
-        raise DamagedFile(f"{path} is not the configuration of a run ({error!r}): train again") from error
+    tables = read_json(path, "configuration of a run", CHANGE)
+    if not all(isinstance(tables.get(field.name), dict) for field in fields(Config)):
+        raise DamagedFile(f"{path} is not the configuration of a run: {CHANGE}")
+    return tables
 
 
 def read_result(folder: Path) -> dict[str, Any]:
@@ -246,23 +272,40 @@ def _result(trainer: "Trainer", figures: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _check_folder(folder: Path, resume: bool) -> None:
+    """Raise an error unless the folder has a run to resume, or nothing that a new run could replace."""
+    if resume:
+        read_tables(folder)
+        return
+    if (folder / CONFIG).exists():
+        raise ValueError(f"{folder} already contains a run: continue it with --resume, or choose another --out")
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file: give a folder for the run")
+    others = foreign_files(folder)
+    if others:
+        raise ValueError(f"{folder} contains other files, such as {others[0].name}: choose a new or empty folder")
+
+
 def _claim(config: Config, folder: Path, resume: bool) -> None:
     """Write the configuration to a new folder, or check that the folder's configuration is the same."""
+    _check_folder(folder, resume)
+    remove_leftovers(folder)
     if not resume:
-        if (folder / CONFIG).exists():
-            raise ValueError(f"{folder} already contains a run: continue it with --resume, or choose another --out")
-        if folder.exists() and not folder.is_dir():
-            raise ValueError(f"{folder} is a file: give a folder for the run")
         check_writable(folder / CONFIG)
-        shutil.rmtree(folder / FOLDER, ignore_errors=True)
-        if (schema := config.task.schema()) is not None:
-            write_json(folder / SCHEMA, schema.to_dict())
         write_json(folder / CONFIG, config.to_dict())
-        return
-    Checkpoints(folder / FOLDER).clean()
-    configs = (read_config(folder), config)
-    fresh = any(each.data.mode == "fresh" for each in configs)
-    found, given = (_fixed(each.to_dict(), fresh) for each in configs)
+    else:
+        Checkpoints(folder / FOLDER).clean()
+        _check_same(config, folder)
+    schema = config.task.schema()
+    if schema is not None and not (folder / SCHEMA).exists():
+        write_json(folder / SCHEMA, schema.to_dict())
+
+
+def _check_same(config: Config, folder: Path) -> None:
+    """Raise an error if a setting of the run in the folder would change that decides its result."""
+    tables = (read_tables(folder), config.to_dict())
+    fresh = any(each["data"].get("mode") == "fresh" for each in tables)
+    found, given = (_fixed(each, fresh) for each in tables)
     for table in given:
         for name in dict.fromkeys([*found[table], *given[table]]):
             before, now = found[table].get(name), given[table].get(name)

@@ -7,17 +7,17 @@ from typing import Any
 
 from magnetite.code.dataflow.effects import (
     AUGMENT,
+    BOUND_METHODS,
     DEEP_WRITE,
     HEAP_READ,
     HEAP_WRITE,
     READ,
     SUBSCRIPT,
     WRITE,
-    copied,
-    elements,
 )
 from magnetite.code.dataflow.scopes import Variable
-from magnetite.code.dataflow.walk import Draft, Group, Source, evaluate, numbered, rule, visit, visit_base
+from magnetite.code.dataflow.values import CONTAINER_OPERATORS, aliases, elements, inside, literal, new, plain
+from magnetite.code.dataflow.walk import Draft, FollowCalls, Group, Source, evaluate, numbered, rule, visit, visit_base
 
 
 def store(draft: Draft, node: Any, parent: int, field: str, used: Sequence[int], sources: Sequence[Source]) -> None:
@@ -32,13 +32,15 @@ def store(draft: Draft, node: Any, parent: int, field: str, used: Sequence[int],
         index = draft.add("Name", node.id, parent, field, node.lineno)
         variable = draft.scope.binding(node.id)
         draft.log.append((WRITE, variable, None, index))
-        draft.copies += [((variable, None), source) for source in sources]
+        draft.copies += [((variable, ()), source) for source in sources]
     elif kind is ast.Attribute or kind is ast.Subscript:
         index = _store_part(draft, node, parent, field, sources)
     else:
         index = draft.add(kind.__name__, None, parent, field, node.lineno)
         parts, name = ([node.value], "value") if kind is ast.Starred else (node.elts, "elts")
-        inner = [(variable, selector or SUBSCRIPT) for variable, selector in sources]
+        inner = inside(sources)
+        if kind is ast.Starred and sources:  # a new list of such elements
+            inner = [*sources, *new(draft, sources)]
         for k, part in enumerate(parts):
             store(draft, part, index, numbered(name, k), used, inner)
         draft.add(context, None, index, "ctx")
@@ -56,11 +58,35 @@ def _store_part(
     path = visit_base(draft, node.value, index, "value")
     if not is_attribute:
         visit(draft, node.slice, index, "slice")
+    own = node.attr if is_attribute else SUBSCRIPT
     if path:
-        selector = path[1] or (node.attr if is_attribute else SUBSCRIPT)
-        draft.log.append((HEAP_WRITE if path[1] is None else DEEP_WRITE, path[0], selector, index))
-        draft.copies += [((path[0], selector), source) for source in sources]
+        draft.log.append((HEAP_WRITE if path[1] is None else DEEP_WRITE, path[0], path[1] or own, index))
+    else:
+        for variable, inner in aliases(draft, node.value):
+            draft.log.append((DEEP_WRITE if inner else HEAP_WRITE, variable, inner[0] if inner else own, index))
+    if sources:
+        draft.copies += [(part, source) for part in inside(aliases(draft, node.value), own) for source in sources]
     return index
+
+
+def note_plain(draft: Draft, target: ast.expr, value: ast.expr | None) -> None:
+    """Record where a variable is bound to a number or a string, which cannot be changed."""
+    if type(target) is ast.Name:
+        variable = draft.scope.variable(target.id)
+        if plain(draft, value, variable.plain_from):
+            variable.plain += 1
+
+
+def note_counter(draft: Draft, target: ast.expr, iterable: ast.expr) -> None:
+    """Record that a loop over `range`, or the first target of one over `enumerate`, counts."""
+    if type(iterable) is ast.Call and type(iterable.func) is ast.Name:
+        name = iterable.func.id
+        if name == "enumerate" and isinstance(target, ast.Tuple | ast.List):
+            target = target.elts[0]
+        elif name != "range":
+            return
+        if type(target) is ast.Name:
+            draft.scope.variable(target.id).plain += 1
 
 
 def iterate(draft: Draft, node: ast.expr, parent: int) -> tuple[int, list[int], list[Source]]:
@@ -75,7 +101,7 @@ def iterate(draft: Draft, node: ast.expr, parent: int) -> tuple[int, list[int], 
     if path:
         draft.log.append((HEAP_READ, path[0], path[1], index))
     draft.start([head])
-    return head, used, draft.sources(elements(node))
+    return head, used, elements(draft, node)
 
 
 @rule("Expr")
@@ -94,11 +120,27 @@ def assign(draft: Draft, node: ast.Assign, parent: int, field: str) -> None:
         _assign_elements(draft, node, index)
         return
     used, _ = evaluate(draft, node.value, index, "value")
-    sources = draft.sources(copied(node.value))
+    sources = aliases(draft, node.value)
+    if len(node.targets) > 1 and not sources and not literal(draft, node.value):  # one new object for all targets
+        sources = [(Variable("<value>", draft.scope).bind(), ())]
     for k, target in enumerate(node.targets):
         store(draft, target, index, numbered("targets", k), used, sources)
+        note_plain(draft, target, node.value)
+    if isinstance(node.value, ast.Attribute) and node.value.attr in BOUND_METHODS:
+        _name_method(draft, node)
     if isinstance(node.value, ast.Lambda) and isinstance(node.targets[0], ast.Name):
         _name_lambda(draft, node.targets[0].id)
+
+
+def _name_method(draft: Draft, node: ast.Assign) -> None:
+    """`add = xs.append`: calling `add` changes `xs`."""
+    if not draft.follows_calls:
+        raise FollowCalls
+    for target in node.targets:
+        if isinstance(target, ast.Name) and isinstance(node.value, ast.Attribute):
+            variable = draft.scope.variable(target.id)
+            variable.method = True
+            draft.copies += [((variable, ()), source) for source in aliases(draft, node.value.value)]
 
 
 def _is_elementwise(node: ast.Assign) -> bool:
@@ -120,7 +162,8 @@ def _assign_elements(draft: Draft, node: Any, index: int) -> None:
     for k, target in enumerate(node.targets):
         number = draft.add(type(target).__name__, None, index, numbered("targets", k), target.lineno)
         for j, (element, (used, part)) in enumerate(zip(target.elts, parts, strict=True)):
-            store(draft, element, number, numbered("elts", j), used, draft.sources(copied(part)))
+            store(draft, element, number, numbered("elts", j), used, aliases(draft, part))
+            note_plain(draft, element, part)
         draft.add("Store", None, number, "ctx")
 
 
@@ -144,7 +187,8 @@ def annotated_assign(draft: Draft, node: ast.AnnAssign, parent: int, field: str)
         draft.add("Store", None, target, "ctx")
         draft.scope.binding(node.target.id)
     else:
-        store(draft, node.target, index, "target", used, draft.sources(copied(node.value)))
+        store(draft, node.target, index, "target", used, aliases(draft, node.value))
+        note_plain(draft, node.target, node.value)
     visit(draft, node.annotation, index, "annotation")
 
 
@@ -155,15 +199,21 @@ def augmented_assign(draft: Draft, node: ast.AugAssign, parent: int, field: str)
     target, written = node.target, len(draft.nodes)
     begin = len(draft.log)
     store(draft, target, index, "target", (), ())
-    write = draft.log.pop() if len(draft.log) > begin and draft.log[-1][3] == written else None
-    if write is not None:
-        read = READ if isinstance(target, ast.Name) else HEAP_READ
-        draft.log.append((read, write[1], write[2], written))
+    writes = []
+    while len(draft.log) > begin and draft.log[-1][3] == written:
+        writes.append(draft.log.pop())
+    read = READ if isinstance(target, ast.Name) else HEAP_READ
+    draft.log += [(read, write[1], write[2], written) for write in writes]
     draft.add(type(node.op).__name__, None, index, "op")
     used, _ = evaluate(draft, node.value, index, "value")
     draft.calculated += [(load, written) for load in used]
-    if write is not None:
+    for write in writes:
         draft.log += [write, (AUGMENT, write[1], write[2], written)]
+    if isinstance(node.op, CONTAINER_OPERATORS):  # `ys += [xs]`
+        taken = elements(draft, node.value)
+        draft.extended += [(part, source) for part in inside(aliases(draft, target)) for source in taken]
+    if isinstance(target, ast.Name):  # what is added to a number or a string is one
+        draft.scope.variable(target.id).plain += 1
 
 
 @rule("Delete")

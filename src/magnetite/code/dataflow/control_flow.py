@@ -18,9 +18,10 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
-from magnetite.code.dataflow.assignments import iterate, store
-from magnetite.code.dataflow.effects import MUTATE, WRITE, Effect, copied
+from magnetite.code.dataflow.assignments import iterate, note_counter, store
+from magnetite.code.dataflow.effects import ANY, MUTATE, SUBSCRIPT, WRITE, Effect
 from magnetite.code.dataflow.reaching_definitions import MAX_EDGES
+from magnetite.code.dataflow.values import aliases, inside, new, receivers
 from magnetite.code.dataflow.walk import (
     STATEMENT,
     TYPE,
@@ -63,6 +64,7 @@ def for_loop(draft: Draft, node: ast.For | ast.AsyncFor, parent: int, field: str
     index = draft.add(type(node).__name__, None, parent, field, node.lineno)
     head, used, sources = iterate(draft, node.iter, index)
     store(draft, node.target, index, "target", used, sources)
+    note_counter(draft, node.target, node.iter)
     _loop_body(draft, node, index, head, [head])
 
 
@@ -103,12 +105,13 @@ def with_statement(draft: Draft, node: ast.With | ast.AsyncWith, parent: int, fi
     for k, item in enumerate(node.items):
         number = draft.add("withitem", None, index, numbered("items", k))
         used, path = evaluate(draft, item.context_expr, number, "context_expr")
-        if path:
-            draft.log.append((MUTATE, *path, number))
-            exits.append((MUTATE, *path, number))
+        managers = receivers(draft, item.context_expr, path)
+        draft.log += [(MUTATE, variable, selector, number) for variable, selector, _ in managers]
+        exits += draft.log[len(draft.log) - len(managers) :]
         if item.optional_vars is not None:
-            store(draft, item.optional_vars, number, "optional_vars", used, draft.sources(copied(item.context_expr)))
-            exits += [(MUTATE, *source, number) for source in draft.sources(copied(item.optional_vars))]
+            store(draft, item.optional_vars, number, "optional_vars", used, aliases(draft, item.context_expr))
+            if not isinstance(item.optional_vars, ast.Tuple | ast.List):
+                exits += [(MUTATE, *entered[:2], number) for entered in receivers(draft, item.optional_vars, None)]
     draft.sublists[index] = {"body": [visit_body(draft, node.body, node, index)]}
     draft.log.extend(reversed(exits))
 
@@ -118,7 +121,7 @@ def match_statement(draft: Draft, node: ast.Match, parent: int, field: str) -> N
     """`match`: subject → patterns and guards in order; a pattern that fails may have bound some names."""
     index = draft.add("Match", None, parent, field, node.lineno)
     used, _ = evaluate(draft, node.subject, index, "subject")
-    sources = draft.sources(copied(node.subject))
+    sources = aliases(draft, node.subject)
     unmatched, ends, lists = [draft.block], [], []
     for k, case in enumerate(node.cases):
         entry = draft.start(unmatched)
@@ -157,12 +160,23 @@ def _pattern(draft: Draft, node: Any, parent: int, field: str, used: list[int], 
         _pattern(draft, node.pattern, index, "pattern", used, sources)
     for name in ("patterns", "kwd_patterns"):
         for k, part in enumerate(getattr(node, name, ())):
-            _pattern(draft, part, index, numbered(name, k), used, sources)
+            _pattern(draft, part, index, numbered(name, k), used, _matched(node, name, k, sources))
     if captured is not None:
         variable = draft.scope.binding(captured)
         draft.log.append((WRITE, variable, None, index))
-        draft.copies += [((variable, None), source) for source in sources]
+        if kind is not ast.MatchAs and sources:  # a new list or dictionary of such elements
+            sources = [*sources, *new(draft, sources if kind is ast.MatchStar else inside(sources))]
+        draft.copies += [((variable, ()), source) for source in sources]
         draft.calculated += [(load, index) for load in used]
+
+
+def _matched(node: Any, field: str, k: int, sources: list[Source]) -> list[Source]:
+    """What a part of a pattern matches: an attribute, an element; an alternative matches the whole."""
+    if type(node) is ast.MatchOr:
+        return sources
+    if type(node) is ast.MatchClass:
+        return inside(sources, node.kwd_attrs[k] if field == "kwd_patterns" else ANY)
+    return inside(sources, SUBSCRIPT)
 
 
 @rule("Return")
@@ -171,6 +185,8 @@ def return_statement(draft: Draft, node: ast.Return, parent: int, field: str) ->
     index = draft.add("Return", None, parent, field, node.lineno)
     if node.value is not None:
         visit(draft, node.value, index, "value")
+        if draft.unit:
+            draft.returned.setdefault(draft.unit, []).extend(aliases(draft, node.value))
     draft.barrier()
     draft.jump("return", draft.block, index)
     draft.start([])

@@ -7,10 +7,13 @@ from typing import Any
 
 from magnetite.code.dataflow import control_flow, expressions  # noqa: F401 - they register their rules
 from magnetite.code.dataflow.assignments import store
+from magnetite.code.dataflow.closures import bind_closures
 from magnetite.code.dataflow.effects import APPLY, WRITE
 from magnetite.code.dataflow.scopes import Scope, Variable
+from magnetite.code.dataflow.values import PLAIN_TYPES, aliases, hold, literal
 from magnetite.code.dataflow.walk import (
     Draft,
+    FollowCalls,
     Path,
     evaluate,
     numbered,
@@ -37,11 +40,11 @@ def walk_function(node: Definition, is_method: bool = False, keep_docstrings: bo
     """
     limit = sys.getrecursionlimit()
     try:
-        return _walk(node, is_method, keep_docstrings)
+        return _walk_again(node, is_method, keep_docstrings)
     except RecursionError:
         sys.setrecursionlimit(max(limit, DEEPEST))
         try:
-            return _walk(node, is_method, keep_docstrings)
+            return _walk_again(node, is_method, keep_docstrings)
         except RecursionError as error:
             raise ValueError(
                 f"the function {node.name!r} is nested too deeply: expressions and branches together may be nested "
@@ -51,8 +54,15 @@ def walk_function(node: Definition, is_method: bool = False, keep_docstrings: bo
             sys.setrecursionlimit(limit)
 
 
-def _walk(node: Definition, is_method: bool, keep_docstrings: bool) -> Draft:
-    draft = Draft(node.name, keep_docstrings)
+def _walk_again(node: Definition, is_method: bool, keep_docstrings: bool) -> Draft:
+    try:
+        return _walk(node, is_method, keep_docstrings, False)
+    except FollowCalls:
+        return _walk(node, is_method, keep_docstrings, True)
+
+
+def _walk(node: Definition, is_method: bool, keep_docstrings: bool, follows_calls: bool) -> Draft:
+    draft = Draft(node.name, keep_docstrings, follows_calls)
     draft.nodes.append((type(node).__name__, node.name, 0, "", node.lineno, 0, 0))
     if not is_method:
         draft.itself = draft.scope.variable(node.name)
@@ -60,9 +70,14 @@ def _walk(node: Definition, is_method: bool, keep_docstrings: bool) -> Draft:
     parameters = _header(draft, node, 0)
     draft.scope = Scope("function", draft.scope, 0)
     _bind_parameters(draft, parameters)
+    for entry in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+        if isinstance(entry.annotation, ast.Name) and entry.annotation.id in PLAIN_TYPES:
+            draft.scope.variable(entry.arg).plain += 1
     if parameters and (is_method or parameters[0][0] in ("self", "cls")):
         draft.receiver = draft.scope.variable(parameters[0][0])
     _body(draft, node, 0)
+    if draft.follows_calls:
+        bind_closures(draft)
     return draft
 
 
@@ -75,7 +90,9 @@ def nested_function(draft: Draft, node: Definition, parent: int, field: str) -> 
     inner, draft.scope = draft.scope, outer
     variable = outer.binding(node.name)
     draft.log.append((WRITE, variable, None, index))
-    variable.functions.append(_unit(draft, parameters, inner, lambda: _body(draft, node, index)))
+    unit = _unit(draft, parameters, inner, lambda: _body(draft, node, index))
+    variable.functions.append(unit)
+    _sign(draft, node.args, unit)
 
 
 def _header(draft: Draft, node: Definition, index: int) -> list[tuple[str, int]]:
@@ -94,6 +111,8 @@ def _body(draft: Draft, node: Definition | ast.ClassDef, index: int) -> None:
 
 def _unit(draft: Draft, parameters: list[tuple[str, int]], parent: Scope, walk_body: Callable[[], object]) -> int:
     """Walk over a body that runs when it is called: a unit with its own control flow and scope. Return its number."""
+    if not draft.follows_calls:
+        raise FollowCalls
     outer = draft.scope, draft.unit, draft.block, draft.open, draft.frames, draft.open_finally
     draft.unit = unit = draft.units
     draft.units += 1
@@ -104,6 +123,7 @@ def _unit(draft: Draft, parameters: list[tuple[str, int]], parent: Scope, walk_b
     draft.live[entry] = True
     draft.entries.add(entry)
     _bind_parameters(draft, parameters)
+    draft.parameters[unit] = [draft.scope.variable(name) for name, _ in parameters]
     walk_body()
     draft.scope, draft.unit, before, draft.open, draft.frames, draft.open_finally = outer
     draft.start([before])
@@ -138,11 +158,31 @@ def anonymous_function(draft: Draft, node: ast.Lambda, parent: int, field: str) 
     """A lambda: where it is passed on, it is assumed to be called at once."""
     index = draft.add("Lambda", None, parent, field, node.lineno)
     parameters = _parameters(draft, node.args, index)
-    unit = _unit(draft, parameters, draft.scope, lambda: visit(draft, node.body, index, "body"))
+    unit = _unit(draft, parameters, draft.scope, lambda: _lambda_body(draft, node, index))
+    _sign(draft, node.args, unit)
     here = Variable("<lambda>", draft.scope).bind()
     here.functions.append(unit)
     draft.log.append((APPLY, here, None, index))
+    draft.values[id(node)] = [(here, ())]
     return None
+
+
+def _lambda_body(draft: Draft, node: ast.Lambda, index: int) -> None:
+    visit(draft, node.body, index, "body")
+    draft.returned[draft.unit] = aliases(draft, node.body)
+
+
+def _sign(draft: Draft, node: ast.arguments, unit: int) -> None:
+    """Record the parameters of a nested function, and let them refer to their defaults."""
+    draft.signatures[unit] = node
+    positional = [*node.posonlyargs, *node.args]
+    pairs = zip(positional[len(positional) - len(node.defaults) :], node.defaults, strict=True)
+    named = {parameter.name: parameter for parameter in draft.parameters[unit]}
+    for entry, default in [*pairs, *zip(node.kwonlyargs, node.kw_defaults, strict=True)]:
+        if default is not None and not literal(draft, default):
+            # a default that is new here lives on between the calls
+            sources = aliases(draft, default) or [(Variable("<value>", draft.scope).bind(), ())]
+            hold(draft, [(named[entry.arg], ())], sources)
 
 
 @rule("ClassDef")

@@ -6,23 +6,27 @@ and `x.a[0]` are parts of `x.a`.
 
 Assumptions: calls of functions have no side effects, except those in `WRITERS`; parameters are distinct objects;
 results of calls are fresh; methods of modules are pure; iterating does not exhaust an iterable; operators do not mutate
-their operands; an object put into a container is not an alias of its elements.
+their operands; methods change neither the elements of a container (those in `INSERTERS` and `REARRANGERS`) nor their
+arguments.
 """
 
-import ast
-from collections.abc import Iterator
 from typing import Any
 
-READ, USE, HEAP_READ, WRITE, HEAP_WRITE, DEEP_WRITE, MUTATE, AUGMENT, APPLY, BARRIER = range(10)
+READ, USE, HEAP_READ, WRITE, HEAP_WRITE, DEEP_WRITE, MUTATE, INSERT, REARRANGE, AUGMENT, APPLY, INVOKE, BARRIER = range(
+    13
+)
 """Kinds of effects.
 
 READ and WRITE a variable; USE: read it and its whole heap; HEAP_READ: read a part and everything behind it;
 HEAP_WRITE: make a part refer to another object; DEEP_WRITE: change the object that a part refers to; MUTATE: the same
-by a method call, which changes locals but only reads modules; AUGMENT: `x += …`, which may change the object in place;
-APPLY: the effects of a nested function at a call of it; BARRIER: `yield` and `await`.
+by a method call, which changes locals but only reads modules; INSERT: the same by a method that changes a container
+but neither changes nor reads its elements; REARRANGE: by one that reads them; AUGMENT: `x += …`, which may change the
+object in place; APPLY: the effects of a nested function at a call of it; INVOKE: those of the functions that an object
+holds; BARRIER: `yield` and `await`.
 """
 
-SUBSCRIPT = "[]"
+SUBSCRIPT, ANY = "[]", "*"
+"""Selectors: the elements of an object; all its parts, where it is unknown which."""
 
 Effect = tuple[int, Any, str | None, int]
 """Kind, `scopes.Variable` (None for a barrier), selector, node."""
@@ -38,6 +42,34 @@ _MUTATORS = """
 MUTATORS = frozenset(_MUTATORS.split())
 """Methods that write their receiver even if their result is used."""
 
+INSERTERS = frozenset(
+    {
+        "append",
+        "appendleft",
+        "clear",
+        "extend",
+        "extendleft",
+        "insert",
+        "pop",
+        "popitem",
+        "popleft",
+        "reverse",
+        "rotate",
+    }
+)
+"""Methods of containers that neither change nor look at the elements."""
+
+REARRANGERS = frozenset(
+    {"add", "difference_update", "discard", "intersection_update", "remove", "setdefault", "sort", "update"}
+    | {"symmetric_difference_update", "__delitem__", "__setitem__"}
+)
+"""Methods of containers that do not change the elements, but compare them."""
+
+BOUND_METHODS = (
+    INSERTERS | REARRANGERS | {"put", "read", "readline", "readlines", "recv", "send", "write", "writelines"}
+)
+"""Methods that still change their receiver when they are called by another name: `add = xs.append`."""
+
 WRITERS = frozenset({"next", "anext", "setattr", "delattr"})
 """Functions that write the heap of their first argument."""
 
@@ -52,43 +84,3 @@ _SEQUENCE_METHODS = """
 """
 SEQUENCE_METHODS = frozenset(_SEQUENCE_METHODS.split())
 """Methods of a sequence literal whose result is a sequence."""
-
-
-Copy = tuple[str, str | None]
-"""A variable's name and a selector: an object that a value may be an alias of."""
-
-
-def copied(node: ast.expr | None) -> Iterator[Copy]:
-    """What the value of an expression may be an alias of.
-
-    >>> list(copied(ast.parse("a.b[0] if c else (d or e(f))", mode="eval").body))
-    [('a', 'b'), ('d', None)]
-    """
-    pending: list[tuple[ast.expr | None, str | None]] = [(node, None)]
-    while pending:
-        node, selector = pending.pop()
-        if isinstance(node, ast.Name):
-            yield node.id, selector
-        elif isinstance(node, ast.Attribute):
-            pending.append((node.value, node.attr))
-        elif isinstance(node, ast.Subscript):
-            pending.append((node.value, SUBSCRIPT))
-        elif isinstance(node, ast.Starred | ast.NamedExpr):
-            pending.append((node.value, selector))
-        elif isinstance(node, ast.BoolOp):
-            pending += [(value, selector) for value in reversed(node.values)]
-        elif isinstance(node, ast.IfExp):
-            pending += [(node.orelse, selector), (node.body, selector)]
-
-
-def elements(node: ast.expr) -> Iterator[Copy]:
-    """What an element of an expression's value, by iteration or unpacking, may be an alias of.
-
-    >>> list(elements(ast.parse("(a, b.c)", mode="eval").body)), list(elements(ast.parse("xs", mode="eval").body))
-    ([('a', None), ('b', 'c')], [('xs', '[]')])
-    """
-    if isinstance(node, ast.Tuple | ast.List | ast.Set):
-        for element in node.elts:
-            yield from copied(element)
-    else:
-        yield from ((name, selector or SUBSCRIPT) for name, selector in copied(node))

@@ -4,20 +4,25 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from magnetite.code.dataflow.assignments import iterate, store
+from magnetite.code.dataflow.assignments import iterate, note_counter, note_plain, store
 from magnetite.code.dataflow.effects import (
     APPLY,
     HEAP_READ,
+    INSERT,
+    INSERTERS,
+    INVOKE,
     MUTATE,
     MUTATORS,
+    REARRANGE,
+    REARRANGERS,
     SEQUENCE_MAKERS,
     SEQUENCE_METHODS,
     SUBSCRIPT,
     USE,
     WRITERS,
-    copied,
 )
 from magnetite.code.dataflow.scopes import Scope
+from magnetite.code.dataflow.values import aliases, attribute_named, hold, inside, new, put, receivers
 from magnetite.code.dataflow.walk import (
     LAST,
     POSITION,
@@ -25,6 +30,7 @@ from magnetite.code.dataflow.walk import (
     Draft,
     Group,
     Path,
+    Source,
     evaluate,
     generic,
     load,
@@ -237,13 +243,24 @@ def call(draft: Draft, node: ast.Call, parent: int, field: str) -> Path:
     """A call: of a method, which may write its receiver, or of a function, which is assumed not to write."""
     index = draft.add("Call", None, parent, field, node.lineno)
     function = node.func
+    if draft.follows_calls:
+        draft.calls.append((node, draft.scope))
     if type(function) is ast.Name:
         return _call_function(draft, node, index, function.id)
     if type(function) is ast.Attribute:
         return _call_method(draft, node, index, function)
     visit(draft, function, index, "func")
     _arguments(draft, node, index)
+    _invoke(draft, function, index)
     return None
+
+
+def _invoke(draft: Draft, function: ast.expr, index: int) -> None:
+    """Log the effects of nested functions that an object holds: `handlers[0]()`, `x.callback()`."""
+    if draft.follows_calls:
+        draft.side_effects += 1
+        for variable, path in aliases(draft, function):
+            draft.log.append((INVOKE if path else APPLY, variable, None, index))
 
 
 def _call_function(draft: Draft, node: ast.Call, index: int, name: str) -> Path:
@@ -252,8 +269,12 @@ def _call_function(draft: Draft, node: ast.Call, index: int, name: str) -> Path:
     first = _arguments(draft, node, index)
     draft.side_effects += 1  # unless no nested function of this name has any
     draft.log.append((APPLY, draft.scope.variable(name), None, index))
-    if name in WRITERS and first:
-        draft.log.append((MUTATE, first[0], first[1], index))
+    if name in WRITERS and node.args:
+        targets = receivers(draft, node.args[0], first)
+        draft.log += [(MUTATE, variable, selector, index) for variable, selector, _ in targets]
+        if name == "setattr":
+            parts = inside(aliases(draft, node.args[0]), attribute_named(node))
+            hold(draft, parts, [source for value in node.args[2:] for source in aliases(draft, value)])
     if name == "super":  # stands for the first parameter
         scope = draft.scope.function()
         return (scope.variable(scope.first_parameter), None) if scope and scope.first_parameter is not None else None
@@ -264,13 +285,19 @@ def _call_method(draft: Draft, node: ast.Call, index: int, function: ast.Attribu
     discarded = draft.discarded is node
     path = _attribute_base(draft, function, index, "func")
     _arguments(draft, node, index)
-    if path == ():
-        return () if function.attr in SEQUENCE_METHODS else None
-    if path:
-        mutates = discarded or function.attr in MUTATORS
-        draft.side_effects += mutates
-        draft.log.append((MUTATE if mutates else HEAP_READ, path[0], path[1], index))
-    return None
+    name = function.attr
+    if discarded or name in MUTATORS:
+        for variable, selector, exact in receivers(draft, function.value, path):
+            kind = (
+                MUTATE if not exact else INSERT if name in INSERTERS else REARRANGE if name in REARRANGERS else MUTATE
+            )
+            draft.side_effects += 1
+            draft.log.append((kind, variable, selector, index))
+        put(draft, node, function)
+    elif path:
+        draft.log.append((HEAP_READ, path[0], path[1], index))
+    _invoke(draft, function, index)
+    return () if path == () and name in SEQUENCE_METHODS else None
 
 
 def _arguments(draft: Draft, node: ast.Call, index: int) -> Path:
@@ -300,6 +327,10 @@ def suspension(draft: Draft, node: Any, parent: int, field: str) -> Path:
         draft.discarded = node.value
     if node.value is not None:
         visit(draft, node.value, index, "value")
+        if draft.unit and type(node) is not ast.Await:
+            yielded = aliases(draft, node.value)
+            returned = draft.returned.setdefault(draft.unit, [])
+            returned += new(draft, yielded if type(node) is ast.Yield else inside(yielded))
     draft.suspend(index)
     return None
 
@@ -309,11 +340,13 @@ def walrus(draft: Draft, node: ast.NamedExpr, parent: int, field: str) -> Path:
     """`(x := value)`, bound outside comprehensions."""
     index = draft.add("NamedExpr", None, parent, field, node.lineno)
     used, _ = evaluate(draft, node.value, index, "value")
-    sources = draft.sources(copied(node.value))
+    sources = aliases(draft, node.value)
     scope, draft.scope = draft.scope, draft.scope.for_walrus()
     draft.side_effects += 1
     store(draft, node.target, index, "target", used, sources)
     draft.scope = scope
+    if scope.for_walrus() is scope:
+        note_plain(draft, node.target, node.value)
     return None
 
 
@@ -330,14 +363,18 @@ def comprehension(draft: Draft, node: Any, parent: int, field: str) -> Path:
         head, used, sources = iterate(draft, generator.iter, number)
         draft.scope = inner  # the first iterable is evaluated outside
         store(draft, generator.target, number, "target", used, sources)
+        note_counter(draft, generator.target, generator.iter)
         for j, condition in enumerate(generator.ifs):
             visit(draft, condition, number, numbered("ifs", j))
             draft.link_back(head, [draft.block])
             draft.start([draft.block])
         heads.append(head)
+    held: list[Source] = []
     for name in ("elt", "key", "value"):
         if hasattr(node, name):
             visit(draft, getattr(node, name), index, name)
+            held += aliases(draft, getattr(node, name))
+    draft.values[id(node)] = new(draft, held)
     end = draft.block
     for head in reversed(heads):
         draft.link_back(head, [end])

@@ -1,27 +1,37 @@
 """Locations: variables and what is reachable through them, alias classes, and a bit for every write.
 
 Every variable has a cell for the object behind it. A cell has fields, the references `x.attr` and `x[...]` that the
-object holds as far as the function names them, and parts, the cells of the objects that they refer to. `r = xs` unifies
-the cells of both variables, `r = x.a` and `x.a = r` the cell of `r` with a part of `x`, and so on for all their parts
-(Steensgaard 1996): flow-insensitively, in almost linear time. The unified cells are the alias classes.
+object holds as far as the function names them, and a shape with its parts, the cells of the objects that they refer to.
+`r = xs` unifies the cells of both variables, `r = x.a` and `x.a = r` the cell of `r` with a part of `x`, and so on for
+all their parts (Steensgaard 1996): flow-insensitively, in almost linear time. The unified cells are the alias classes.
+
+What is put into a container is not unified with what else is there: in `t = [a, b]` the elements of `t` are a cell that
+includes those of `a` and `b`, so that an access to an element is one to both, but an access to `a` is none to `b`. Only
+their parts are unified, since what is stored into one by way of `t` may be found in it (Das 2000: one level of flow).
 
 Every write to a variable or a cell is a bit; a location is the mask of all its writes. In long functions, variables
 that share no cell are put into separate batches, each with its own bits, so that masks stay short.
 """
 
+import builtins
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, TypeVar
 
 from magnetite.code.dataflow.effects import (
+    ANY,
     APPLY,
     AUGMENT,
     BARRIER,
     DEEP_WRITE,
     HEAP_READ,
     HEAP_WRITE,
+    INSERT,
+    INVOKE,
     MUTATE,
     READ,
+    REARRANGE,
+    SUBSCRIPT,
     USE,
     WRITE,
     Effect,
@@ -29,69 +39,150 @@ from magnetite.code.dataflow.effects import (
 from magnetite.code.dataflow.scopes import Variable, resolve
 from magnetite.code.dataflow.walk import Draft, Source
 
+WORTHWHILE = 400
+"""Number of cells touched by all accesses together from which it pays to look for cells that are touched alike."""
+
 BATCH = 2048
 """Approximate number of writes per batch."""
 
 Step = tuple[int, int, int, int, int]
 """`(node, batch, read, kill, gen)`: at the node, the bits `read` are accessed, `kill` is cleared, then `gen` is set."""
 
-_ON_HEAP = frozenset({HEAP_READ, HEAP_WRITE, DEEP_WRITE, MUTATE, AUGMENT})
+Access = tuple[int, Any, str | None]
+"""A kind of effect on the heap, the variable that it begins at, and the selector."""
+
+Touched = tuple[tuple["Cell", bool], ...]
+"""Cells, and whether each is shared."""
+
+_ON_HEAP = frozenset({HEAP_READ, HEAP_WRITE, DEEP_WRITE, MUTATE, INSERT, REARRANGE, AUGMENT})
+_CALLS = frozenset({APPLY, USE, INVOKE})
+
+T = TypeVar("T", "Cell", "Shape")
+
+
+class Shape:
+    """The parts of an object: the cells of the objects that its attributes and elements refer to."""
+
+    __slots__ = ("forwarded", "parts", "shared")
+
+    def __init__(self) -> None:
+        self.forwarded: Shape | None = None
+        self.parts: dict[str, Cell] = {}
+        self.shared = False
+        """Whether several objects have these parts."""
 
 
 class Cell:
-    """An object of the heap, or a field of one: the mask of its writes, and whether several names refer to it."""
+    """An object of the heap, or a field of one: the mask of its writes, and whether several names refer to it.
 
-    __slots__ = ("below", "fields", "forwarded", "mask", "parts", "shared")
+    Args:
+        named: Whether a variable, an attribute or a subscript refers to it.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("around", "below", "fields", "forwarded", "mask", "members", "named", "shape", "shared")
+
+    def __init__(self, named: bool = True) -> None:
         self.forwarded: Cell | None = None
         self.fields: dict[str, Cell] = {}
-        self.parts: dict[str, Cell] = {}
+        self.shape = Shape()
+        self.members: list[Cell] = []
+        """Other objects that this may be, where it was put into a container."""
         self.mask = 0
-        self.shared = False
+        self.named, self.shared = named, False
         self.below: tuple[tuple[Cell, bool], ...] = ()
+        self.around: tuple[tuple[Cell, bool], ...] = ()
 
     def part(self, selector: str | None) -> "Cell":
         """The object behind an attribute or a subscript; the cell itself for None."""
         cell = find(self)
-        return cell if selector is None else _entry(cell.parts, selector)
+        if selector is None:
+            return cell
+        shape = find(cell.shape)
+        found = shape.parts.get(ANY) or shape.parts.get(selector)
+        if found is None or (selector == ANY and ANY not in shape.parts):
+            found = _new_part(shape, selector)
+        return find(found)
 
     def field(self, selector: str) -> "Cell":
         """The reference that an attribute or a subscript holds."""
-        return _entry(find(self).fields, selector)
+        fields = find(self).fields
+        found = fields.get(selector)
+        if found is None:
+            found = fields[selector] = Cell()
+        return find(found)
+
+    def either(self) -> list["Cell"]:
+        """The cell, and all others that it may be."""
+        first = find(self)
+        if not first.members:
+            return [first]
+        found: dict[Cell, None] = {first: None}
+        pending: list[Cell] = [first]
+        while pending:
+            for member in map(find, pending.pop().members):
+                if member not in found:
+                    found[member] = None
+                    pending.append(member)
+        return list(found)
 
     def reach(self) -> tuple[tuple["Cell", bool], ...]:
         """The cell, its fields and everything reachable from them, and whether each is shared; to be called when all
         aliases, fields and parts are known."""
         first = find(self)
         if not first.below:
-            seen, pending = {first: first.shared}, [first]
-            while pending:
-                cell = pending.pop()
-                for field in map(find, cell.fields.values()):
-                    seen[field] = field.shared or cell.shared
-                for part in map(find, cell.parts.values()):
-                    if part not in seen:
-                        seen[part] = part.shared
-                        pending.append(part)
-            first.below = tuple(seen.items())
+            first.below = _spread(first, ())
         return first.below
 
+    def near(self) -> tuple[tuple["Cell", bool], ...]:
+        """The same without the elements."""
+        first = find(self)
+        if not first.around:
+            first.around = _spread(first, first.either())
+        return first.around
 
-def _entry(cells: dict[str, Cell], selector: str) -> Cell:
-    found = cells.get(selector)
-    if found is None:
-        found = cells[selector] = Cell()
-    return find(found)
+
+def _new_part(shape: Shape, selector: str) -> Cell:
+    """A new part; one that may be any part takes the place of all others."""
+    cell = Cell()
+    cell.shared = shape.shared
+    others = list(shape.parts.values())
+    if selector == ANY:
+        shape.parts.clear()
+    shape.parts[selector] = cell
+    if selector == ANY:
+        unify((cell, other) for other in others)
+    return cell
 
 
-def find(cell: Cell) -> Cell:
-    """The representative of a cell's alias class, with path compression."""
-    leader = cell
+def _spread(first: Cell, containers: Collection[Cell]) -> tuple[tuple[Cell, bool], ...]:
+    """Everything reachable from a cell, but not through the elements of `containers`."""
+    if not first.fields and not first.members and not find(first.shape).parts:
+        return ((first, first.shared),)
+    seen, pending = {first: first.shared}, [first]
+    while pending:
+        cell = pending.pop()
+        shared = seen[cell]
+        for field in map(find, cell.fields.values()):
+            seen[field] = field.shared or shared or seen.get(field, False)
+        following = [(find(member), True) for member in cell.members]
+        for selector, part in find(cell.shape).parts.items():
+            if selector != SUBSCRIPT or cell not in containers:
+                part = find(part)
+                following.append((part, part.shared or shared))
+        for other, flag in following:
+            if other not in seen or (flag and not seen[other]):
+                seen[other] = flag
+                pending.append(other)
+    return tuple(seen.items())
+
+
+def find(one: T) -> T:
+    """The representative of a cell's alias class, or of a shape, with path compression."""
+    leader: Any = one
     while leader.forwarded is not None:
         leader = leader.forwarded
-    while cell.forwarded is not None:
-        cell.forwarded, cell = leader, cell.forwarded
+    while one.forwarded is not None:
+        one.forwarded, one = leader, one.forwarded  # pyright: ignore
     return leader
 
 
@@ -102,15 +193,56 @@ def unify(pairs: Iterable[tuple[Cell, Cell]]) -> None:
         one, other = map(find, pending.pop())
         if one is other:
             continue
-        if len(one.parts) + len(one.fields) > len(other.parts) + len(other.fields):
+        if len(one.fields) > len(other.fields):
             one, other = other, one
         one.forwarded = other
+        other.shared |= one.shared or (one.named and other.named)
+        other.named |= one.named
+        other.members += one.members
+        for selector, cell in one.fields.items():
+            twin = other.fields.setdefault(selector, cell)
+            if twin is not cell:
+                pending.append((cell, twin))
+        _join(one.shape, other.shape, pending)
+
+
+def include(whole: Cell, member: Cell) -> None:
+    """Let the whole, a part of a container, be possibly the member: an access to the one is an access to the other, but
+    not the other way round. Below them, parts are unified: a part of either may be stored into through the other."""
+    whole, member = find(whole), find(member)
+    if whole is not member:
+        whole.members.append(member)
+        member.shared = True
+        liken(whole, member, shared=False)
+
+
+def liken(one: Cell, other: Cell, shared: bool = True) -> None:
+    """Give two objects the same parts; `shared` if they are different objects."""
+    pending: list[tuple[Cell, Cell]] = []
+    _join(one.shape, other.shape, pending, shared)
+    unify(pending)
+
+
+def _join(one: Shape, other: Shape, pending: list[tuple[Cell, Cell]], shared: bool = False) -> None:
+    """Make two shapes one; add the parts that become one to `pending`."""
+    one, other = find(one), find(other)
+    shared |= one.shared or other.shared
+    if one is not other:
+        if len(one.parts) > len(other.parts):
+            one, other = other, one
+        one.forwarded = other
+        for selector, cell in one.parts.items():
+            twin = other.parts.setdefault(selector, cell)
+            if twin is not cell:
+                pending.append((cell, twin))
+        if ANY in other.parts and len(other.parts) > 1:
+            cells = list(other.parts.values())
+            other.parts = {ANY: cells[0]}
+            pending += [(cells[0], cell) for cell in cells]
+    if shared:
         other.shared = True
-        for mine, theirs in ((one.fields, other.fields), (one.parts, other.parts)):
-            for selector, cell in mine.items():
-                twin = theirs.setdefault(selector, cell)
-                if twin is not cell:
-                    pending.append((cell, twin))
+        for cell in other.parts.values():
+            find(cell).shared = True
 
 
 class Batch:
@@ -137,17 +269,24 @@ class Locations:
         self.draft = draft
         self.batches = [Batch()]
         self.bits: dict[tuple[int, Any], int] = {}
-        self.heap_masks: dict[tuple[Any, int, str | None], tuple[int, int]] = {}
+        self.heap_masks: dict[Access, tuple[int, int]] = {}
+        self.read: dict[Access, Touched] = {}
+        self.written: dict[Access, Touched] = {}
+        """The cells that each access to the heap reads and writes."""
         effects: list[Any] = [effect for effect in draft.log if effect[0] != BARRIER]
         self.roots = self._bind(effects)
+        effects = self._call_methods(effects)
         self.has_heap = any(
-            effect[0] in _ON_HEAP and _writes_heap(effect) and (effect[0] != AUGMENT or draft.copies)
+            effect[0] in _ON_HEAP and _writes_heap(effect) and (effect[0] != AUGMENT or draft.copies or draft.held)
             for effect in effects
         )
         if self.has_heap:
             self._build_heap(effects)
         nested = draft.units > 1 or draft.itself in self.roots
-        self.summaries = _summaries(draft) if nested else {}
+        outward = self._outward_effects() if self.has_heap and draft.units > 1 else {}
+        self.summaries = _summaries(draft, outward) if nested else {}
+        if self.has_heap:
+            self._find_touched([*effects, *outward.values()])
         self._assign_batches(effects)
         self._number_writes()
         self._reachable_writes()
@@ -157,20 +296,98 @@ class Locations:
         variables = {effect[1] for effect in effects}
         for variable in variables:
             variable.root = resolve(variable)
-        if self.draft.units > 1:
-            _share_functions(self.draft.copies)
         return {variable.root for variable in variables}
+
+    def _call_methods(self, effects: list[Any]) -> list[Any]:
+        """Let a call by the name of a method that changes its receiver do so."""
+        if not any(root.method for root in self.roots):
+            return effects
+        self.draft.log = [
+            (MUTATE, *effect[1:]) if effect[0] == APPLY and effect[1].root.method else effect
+            for effect in self.draft.log
+        ]
+        return [effect for effect in self.draft.log if effect[0] != BARRIER]
 
     def _build_heap(self, effects: list[Any]) -> None:
         """Give every variable a cell with the parts that are named, and unify those of aliases."""
         for root in self.roots:
-            root.heap = Cell()
-        unify((_cell(one), _cell(other)) for one, other in self.draft.copies)
-        for kind, variable, selector, _ in effects:
-            if selector is not None and kind in _ON_HEAP:
-                variable.root.heap.part(selector)
-                if kind in (HEAP_READ, HEAP_WRITE):
-                    variable.root.heap.field(selector)
+            root.heap = Cell(named=root.name != "<value>")
+        draft = self.draft
+        unify((_cell(one), _cell(other)) for one, other in draft.copies)
+        held = draft.held + draft.extended
+        if held:
+            plain = _plain_variables(held, effects if draft.units > 1 else [])
+            for whole, member in held:
+                if not _cannot_change(member, plain):
+                    include(_cell(whole), _cell(member))
+        for one, other in draft.alike:
+            liken(_cell(one), _cell(other))
+        accesses = _accesses(effects)
+        for _, root, selector in accesses:
+            root.heap.part(selector)
+        for kind, root, selector in accesses:
+            if selector is not None and kind in (HEAP_READ, HEAP_WRITE):
+                for cell in root.heap.either():
+                    cell.field(selector)
+
+    def _find_touched(self, effects: list[Any]) -> None:
+        """Find the cells that every access touches. One cell stands for all that the same accesses touch."""
+        accesses: dict[Access, None] = {(HEAP_READ, root, None): None for root in self.roots}
+        for access in accesses | _accesses(effects):
+            self.read[access] = _read(*access)
+            self.written[access] = _written(*access) if _writes_heap((*access, 0)) else ()
+        if sum(map(len, self.read.values())) < WORTHWHILE:
+            return
+        touching: dict[Cell, list[int]] = {}
+        for sign, found in ((2, self.read), (-2, self.written)):
+            for number, touched in enumerate(found.values(), 1):
+                for cell, shared in touched:
+                    touching.setdefault(cell, []).append(sign * number + shared)
+        groups: dict[tuple[int, ...], Cell] = {}
+        for cell, numbers in touching.items():
+            groups.setdefault(tuple(numbers), cell)
+        if len(groups) < len(touching):
+            kept = set(groups.values())
+            for found in (self.read, self.written):
+                for access, touched in found.items():
+                    found[access] = tuple([one for one in touched if one[0] in kept])
+
+    def _outward_effects(self) -> dict[int, Effect]:
+        """For every nested function, one effect on all objects that it reaches by variables of its own, or of a nested
+        function around it, and that other units reach too."""
+        draft = self.draft
+        units: dict[Cell, set[int]] = {}
+        pairs = draft.held + draft.copies + draft.alike
+        for root in {*self.roots, *(source[0].root for pair in pairs for source in pair)}:
+            if root.heap is not None:
+                for cell, _ in root.heap.reach():
+                    units.setdefault(cell, set()).add(root.scope.unit)
+        read: dict[int, dict[Cell, bool]] = {}
+        written: dict[int, dict[Cell, bool]] = {}
+        for access, unit in self._own_accesses():
+            read.setdefault(unit, {}).update((cell, True) for cell, _ in _read(*access) if len(units[cell]) > 1)
+            if _writes_heap((*access, 0)):
+                found = written.setdefault(unit, {})
+                found.update((cell, True) for cell, _ in _written(*access) if len(units[cell]) > 1)
+        effects: dict[int, Effect] = {}
+        for unit, cells in read.items():
+            changed = written.get(unit, {})
+            if cells or changed:
+                whole: Any = Variable("<value>", draft.scope.module).bind()
+                whole.heap = Cell(named=False)
+                whole.heap.below, whole.heap.around = tuple((cells | changed).items()), tuple(changed.items())
+                effects[unit] = (REARRANGE if changed else HEAP_READ, whole, None, 0)
+        return effects
+
+    def _own_accesses(self) -> set[tuple[Access, int]]:
+        """The accesses of nested functions to the heap behind variables of nested functions."""
+        found: set[tuple[Access, int]] = set()
+        for block, (begin, end) in enumerate(self.draft.spans()):
+            unit = self.draft.unit_of[block]
+            for kind, variable, selector, _ in self.draft.log[begin:end] if unit else ():
+                if (kind == USE or kind in _ON_HEAP) and variable.root.scope.unit > 0:
+                    found.add(((HEAP_READ if kind == USE else kind, variable.root, selector), unit))
+        return found
 
     def _assign_batches(self, effects: list[Any]) -> None:
         """Put the variables of a long function into batches; those that reach a common cell stay together."""
@@ -199,7 +416,7 @@ class Locations:
                     effect[1].root.writes += 1
                 elif kind in _ON_HEAP:
                     self._number(effect, unit)
-                elif self.summaries and kind in (APPLY, USE):
+                elif self.summaries and kind in _CALLS:
                     for applied in self._applied(effect, unit):
                         self._number(applied, unit)
 
@@ -209,8 +426,8 @@ class Locations:
         root: Any = variable.root
         if kind == WRITE:
             root.mask |= self._bit(node, root, root, unit)
-        elif self.has_heap and _writes_heap(effect):
-            for cell, _ in _touched(kind, root, selector):
+        elif self.has_heap and kind in _ON_HEAP:
+            for cell, _ in self.written[(kind, root, selector)]:
                 bit = self._bit(node, cell, root, unit)
                 cell.mask |= bit
                 root.through[cell] = root.through.get(cell, 0) | bit
@@ -232,15 +449,15 @@ class Locations:
             root.used = root.killed = root.mask
             if self.has_heap:
                 alone = not find(root.heap).shared
-                for cell, shared in root.heap.reach():
+                for cell, shared in self.read[(HEAP_READ, root, None)]:
                     root.behind |= cell.mask
                     root.killed |= cell.mask if alone and not shared else 0
                 root.used |= root.behind
 
     def _applied(self, effect: Effect, unit: int) -> Iterator[Effect]:
         """The effects of a function that is used here on the variables visible from here."""
-        _, variable, _, node = effect
-        functions = variable.root.functions
+        called, variable, _, node = effect
+        functions = _called(called, variable.root)
         if not functions:
             return
         around = {unit}
@@ -263,7 +480,7 @@ class Locations:
         if kind == BARRIER:
             return []
         found = [self._step(effect)]
-        if self.summaries and kind in (APPLY, USE):
+        if self.summaries and kind in _CALLS:
             # the function may or may not be called, so it kills nothing
             applied = [self._step(one) for one in self._applied(effect, unit)]
             found += [(node, batch, read, 0, gen) for node, batch, read, _, gen in applied]
@@ -276,6 +493,8 @@ class Locations:
             return (node, root.batch, root.used, 0, 0)
         if kind == READ:
             return (node, root.batch, root.mask, 0, 0)
+        if kind == INVOKE:
+            return (node, root.batch, 0, 0, 0)
         if kind == APPLY:
             return (node, root.batch, root.behind, 0, 0)
         if kind == WRITE:
@@ -289,46 +508,99 @@ class Locations:
         variable that refers to it, or through one that is bound once and wrote it before."""
         kind, variable, selector, node = effect
         root: Any = variable.root
-        writes, gen = _writes_heap(effect), 0
-        key = (root, kind, selector)
-        if key not in self.heap_masks:
+        access, gen = (kind, root, selector), 0
+        written = self.written[access]
+        if access not in self.heap_masks:
             read = kill = 0
-            alone = writes and not find(root.heap).shared
-            for cell, shared in _touched(kind, root, selector):
+            alone = not find(root.heap).shared
+            for cell, _ in self.read[access]:
                 read |= cell.mask
-                if writes:
-                    kill |= cell.mask if alone and not shared else root.through[cell] if root.writes <= 1 else 0
-            self.heap_masks[key] = read, kill
-        for cell, _ in _touched(kind, root, selector) if writes else ():
+            for cell, shared in written:
+                kill |= cell.mask if alone and not shared else root.through[cell] if root.writes <= 1 else 0
+            self.heap_masks[access] = read, kill
+        for cell, _ in written:
             gen = gen | self.bits[(node, cell)] if gen else self.bits[(node, cell)]
-        return (node, root.batch, *self.heap_masks[key], gen)
+        return (node, root.batch, *self.heap_masks[access], gen)
 
 
 def _writes_heap(effect: Effect) -> bool:
     """Whether an effect writes the heap: methods of modules do not, `x += …` only where `x` has aliases."""
     kind, variable, selector, _ = effect
     root = variable.root
-    if kind == MUTATE:
+    if kind in (MUTATE, INSERT, REARRANGE):
         return root.is_local
     if kind == AUGMENT:
-        return root.heap is None or root.heap.part(selector).shared  # None: the heap is not built yet
+        part = None if root.heap is None else root.heap.part(selector)
+        return part is None or part.shared or bool(part.members)  # None: the heap is not built yet
     return kind in (HEAP_WRITE, DEEP_WRITE)
 
 
-def _touched(kind: int, root: Any, selector: str | None) -> tuple[tuple[Cell, bool], ...]:
-    """The cells that an effect on the heap accesses, and whether each is shared."""
-    if selector is None or kind not in (HEAP_READ, HEAP_WRITE):
-        return root.heap.part(selector).reach()
-    field = root.heap.field(selector)
-    fields = ((field, field.shared),)
-    return fields if kind == HEAP_WRITE else fields + root.heap.part(selector).reach()
+def _read(kind: int, root: Any, selector: str | None) -> tuple[tuple[Cell, bool], ...]:
+    """The cells that an effect on the heap reads, and whether each is shared."""
+    if kind in (HEAP_READ, HEAP_WRITE) and selector is not None:
+        fields = _fields(root.heap, selector)
+        return fields if kind == HEAP_WRITE else fields + root.heap.part(selector).reach()
+    part = root.heap.part(selector)
+    return part.near() if kind == INSERT else part.reach()
+
+
+def _written(kind: int, root: Any, selector: str | None) -> tuple[tuple[Cell, bool], ...]:
+    """The cells that an effect on the heap writes, and whether each is shared."""
+    if kind == HEAP_WRITE and selector is not None:
+        return _fields(root.heap, selector)
+    part = root.heap.part(selector)
+    return part.near() if kind in (INSERT, REARRANGE) else part.reach()
+
+
+def _fields(heap: Cell, selector: str) -> tuple[tuple[Cell, bool], ...]:
+    """The references that an object, which may be any of several, holds in one of its fields."""
+    first = heap.field(selector)
+    others = [cell.field(selector) for cell in heap.either()[1:]] if find(heap).members else []
+    return ((first, first.shared), *((field, True) for field in others if field is not first))
+
+
+def _accesses(effects: list[Any]) -> dict[Access, None]:
+    """The distinct accesses to the heap among effects."""
+    return {(kind, variable.root, selector): None for kind, variable, selector, _ in effects if kind in _ON_HEAP}
+
+
+def _plain_variables(held: list[tuple[Source, Source]], effects: list[Any]) -> set[Variable]:
+    """The variables among what is held that are only ever bound to numbers and strings.
+
+    Args:
+        held: Pairs of a whole and a member.
+        effects: Where there are nested functions, which may bind variables of others, all effects.
+    """
+    elsewhere = {one.root for kind, one, _, _ in effects if kind == WRITE and one.root is not one}
+    pending = [member[0].root for _, member in held]
+    found: set[Variable] = set()
+    while pending:
+        root = pending.pop()
+        if root.plain and root.plain == root.rebound and root not in found and root not in elsewhere:
+            found.add(root)
+            pending += [one.root for one in root.plain_from]
+    wrong = found
+    while wrong:
+        wrong = {root for root in found if any(one.root not in found for one in root.plain_from)}
+        found -= wrong
+    return found
+
+
+def _cannot_change(source: Source, plain: set[Variable]) -> bool:
+    """Whether a source is a number, a string or a function of Python's own."""
+    root = source[0].root
+    return root in plain or (not root.bound and hasattr(builtins, root.name))
 
 
 def _cell(source: Source) -> Cell:
-    root: Any = resolve(source[0])
+    variable, path = source
+    root: Any = variable.root
     if root.heap is None:
-        root.heap = Cell()
-    return root.heap.part(source[1])
+        root.heap = Cell(named=root.name != "<value>")
+    cell = find(root.heap)
+    for selector in path:
+        cell = cell.part(selector)
+    return cell
 
 
 def _leader(leaders: dict[Any, Any], one: Any) -> Any:
@@ -341,9 +613,12 @@ def _leader(leaders: dict[Any, Any], one: Any) -> Any:
     return leader
 
 
-def _summaries(draft: Draft) -> dict[int, list[Effect]]:
-    """For every unit, the effects on variables of other units, its own and those of all units that it may call."""
+def _summaries(draft: Draft, outward: dict[int, Effect]) -> dict[int, list[Effect]]:
+    """For every unit, the effects on variables of other units and on objects that they share, its own and those of all
+    units that it may call."""
     direct: list[dict[Effect, None]] = [{} for _ in range(draft.units)]
+    for unit, effect in outward.items():
+        direct[unit][effect] = None
     calls: list[set[int]] = [set() for _ in range(draft.units)]
     for block, (begin, end) in enumerate(draft.spans()):
         unit = draft.unit_of[block]
@@ -353,9 +628,17 @@ def _summaries(draft: Draft) -> dict[int, list[Effect]]:
             root = variable.root
             if root.scope.unit != unit:
                 direct[unit][(kind, root, selector, 0)] = None
-            if kind in (APPLY, USE):
-                calls[unit].update(root.functions)
+            if kind in _CALLS:
+                calls[unit].update(_called(kind, root))
     return {unit: _closure(unit, direct, calls) for unit in range(draft.units)}
+
+
+def _called(kind: int, root: Variable) -> list[int]:
+    """The functions that an effect may call: passing a variable on calls those that it refers to, a call also those
+    that may have come to it through containers, arguments and results."""
+    if kind == USE or not root.kept:
+        return root.functions
+    return root.kept if kind == INVOKE else [*dict.fromkeys(root.functions + root.kept)]
 
 
 def _closure(unit: int, direct: list[dict[Effect, None]], calls: list[set[int]]) -> list[Effect]:
@@ -368,15 +651,3 @@ def _closure(unit: int, direct: list[dict[Effect, None]], calls: list[set[int]])
         seen |= new
         pending += new
     return list(found)
-
-
-def _share_functions(copies: list[tuple[Source, Source]]) -> None:
-    """`h = g` lets `h` refer to the functions of `g`, and so on for copies of copies."""
-    pairs = [(resolve(to), resolve(of)) for (to, part), (of, piece) in copies if part is None and piece is None]
-    changed = True
-    while changed:
-        changed = False
-        for to, of in pairs:
-            new = [unit for unit in of.functions if unit not in to.functions]
-            to.functions += new
-            changed |= bool(new)

@@ -13,7 +13,19 @@ class Variable:
     """A name as seen from one scope, and the results of the analysis of the variable that it refers to."""
 
     __slots__ = (
-        *("bound", "functions", "imported", "name", "root", "scope"),
+        *(
+            "bound",
+            "functions",
+            "imported",
+            "kept",
+            "method",
+            "name",
+            "plain",
+            "plain_from",
+            "rebound",
+            "root",
+            "scope",
+        ),
         *("batch", "behind", "heap", "killed", "mask", "through", "used", "writes"),
     )
 
@@ -25,7 +37,16 @@ class Variable:
         """Whether only imports bind it."""
         self.functions: list[int] = []
         """Units (functions, lambdas, methods of a class) that the name may refer to."""
+        self.kept: list[int] = []
+        """Units that the objects behind the variable may refer to."""
+        self.method = False
+        """Whether it may refer to a method that changes its receiver."""
         self.root: Variable = self
+        self.plain = 0
+        """How many of its bindings are evidently to numbers or strings, provided that all of `plain_from` are such."""
+        self.plain_from: list[Variable] = []
+        self.rebound = 0
+        """Number of bindings, those that are made from inner scopes excepted."""
         # Filled in by `locations`.
         self.batch = self.mask = self.used = self.behind = self.killed = self.writes = 0
         self.heap: Any = None
@@ -35,6 +56,7 @@ class Variable:
         """Record a binding."""
         self.imported = imported and (self.imported or not self.bound)
         self.bound = True
+        self.rebound += 1
         return self
 
     @property

@@ -6,23 +6,23 @@ definitions, which depend on the whole function, are computed from the draft aft
 """
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import field as default
 from itertools import pairwise
 from typing import Any
 
-from magnetite.code.dataflow.effects import BARRIER, READ, Copy, Effect
+from magnetite.code.dataflow.effects import BARRIER, READ, Effect
 from magnetite.code.dataflow.scopes import Scope, Variable
 from magnetite.code.graph import PLAIN_FIELDS, POSITIONS
 
 TYPE, ATTRIBUTE, PARENT, FIELD, LINE, DEPTH, STATEMENT = range(7)
 """The entries of `Draft.nodes`; STATEMENT is the innermost statement that the node belongs to."""
 
-Source = tuple[Variable, str | None]
-"""A variable, or (with a selector) a part of the object that it refers to."""
+Source = tuple[Variable, tuple[str, ...]]
+"""A variable and a path of selectors: the object that it refers to, or a part of one."""
 
-Path = Source | tuple[()] | None
+Path = tuple[Variable, str | None] | tuple[()] | None
 """What the value of an expression is part of: a variable's heap; `()` for a new sequence; None for anything else."""
 
 POSITION = {name: tuple(name if k == 1 else f"{name}:{k}" for k in range(1, POSITIONS + 1)) for name in PLAIN_FIELDS}
@@ -68,11 +68,15 @@ class Group:
     unit: int
 
 
+class FollowCalls(Exception):
+    """Raised at the first nested function or method bound to a name: only then must calls be followed, but all."""
+
+
 class Draft:
     """What the walk records. A unit is a body that runs on its own: the function, a nested function, a lambda."""
 
-    def __init__(self, name: str, keep_docstrings: bool):
-        self.name, self.keep_docstrings = name, keep_docstrings
+    def __init__(self, name: str, keep_docstrings: bool, follows_calls: bool):
+        self.name, self.keep_docstrings, self.follows_calls = name, keep_docstrings, follows_calls
         self.nodes: list[tuple[Any, ...]] = []
         """TYPE, ATTRIBUTE, … of each node."""
         self.log: list[Effect] = []
@@ -82,6 +86,23 @@ class Draft:
         self.mentions: list[tuple[int, Variable, ast.Name | ast.Attribute]] = []
         """Occurrences of the function's name, as a variable or as an attribute of one."""
         self.copies: list[tuple[Source, Source]] = []
+        """Pairs of sources that may be one object."""
+        self.held: list[tuple[Source, Source]] = []
+        """`(whole, member)`: the whole, a part of a container, may be the member."""
+        self.alike: list[tuple[Source, Source]] = []
+        """Pairs of sources that may have the same parts: an object and its copy."""
+        self.values: dict[int, list[Source]] = {}
+        """What expressions may be aliases of, by the id of their syntax nodes, see `values`."""
+        self.calls: list[tuple[ast.Call, Scope]] = []
+        self.extended: list[tuple[Source, Source]] = []
+        """Like `held`, for `xs += ys`: elements that the left side may have taken from the right one."""
+        self.results: dict[int, Source] = {}
+        """The objects that stand for the results of calls of unknown functions, by the id of the call."""
+        self.parameters: dict[int, list[Variable]] = {}
+        self.signatures: dict[int, ast.arguments] = {}
+        self.returned: dict[int, list[Source]] = {}
+        self.bound: set[tuple[int, int]] = set()
+        """For every unit, its parameters, and what it may return; calls (by their id) that are bound to units."""
         self.groups: list[Group] = []
         self.side_effects = 0
         self.discarded: ast.AST | None = None
@@ -155,10 +176,6 @@ class Draft:
     def height_of(self, kind: str) -> int:
         """Number of statements that were open when the innermost frame of this kind began; 0 is the function."""
         return next((frame.height for frame in reversed(self.frames) if frame.kind == kind), 0)
-
-    def sources(self, copies: Iterable[Copy]) -> list[Source]:
-        """Names as variables of the current scope."""
-        return [(self.scope.variable(name), selector) for name, selector in copies]
 
     def jump(self, kind: str, block: int, statement: int | None) -> int:
         """Let `break`, `continue` or `return` go to the next statement that it meets; return that one, -1 for none."""

@@ -1,10 +1,10 @@
 """How numba compiles kernels: `kernel` for functions that Python calls, `part` for functions that kernels call."""
 
+import functools
 import gc
 import hashlib
-import os
+import inspect
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +14,7 @@ import llvmlite
 import numba
 
 from magnetite.kernels import _compat
+from magnetite.kernels.private import PrivateFiles
 
 LANES = 8
 """Rows of work arrays are padded to this many doubles, one AVX-512 register, so that loops have no remainder."""
@@ -31,17 +32,6 @@ def _stamp() -> str:
     return digest.hexdigest()
 
 
-def _choose_cache_folder() -> None:
-    """Let numba use the temporary folder if neither this folder nor the user's cache is writable."""
-    usual = [Path(__file__).parent / "__pycache__"]
-    with suppress(RuntimeError):  # a user without a home
-        usual.append(Path.home() / ".cache")
-    existing = [folder if folder.exists() else folder.parent for folder in usual]
-    if not any(os.access(folder, os.W_OK) for folder in existing):
-        _compat.set_cache_folder(str(Path(tempfile.gettempdir()) / f"magnetite-kernels-{_compat.user_id()}"))
-
-
-_choose_cache_folder()
 STAMP = _stamp()
 
 _OPTIONS: dict[str, Any] = {
@@ -66,7 +56,7 @@ def part(function: Callable[..., Any]) -> Any:
 
 
 def kernel(seconds: int) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function that Python calls, with its parts, and keep it on disk.
+    """Compile a function that Python calls, with its parts, and keep it on disk where only this user can write.
 
     No two of its array arguments may overlap. `seconds` is about how long a first call takes on a new machine, together
     with the other kernels of that call.
@@ -74,18 +64,46 @@ def kernel(seconds: int) -> Callable[[Callable[..., Any]], Any]:
 
     def decorate(function: Callable[..., Any]) -> Any:
         options = {**_OPTIONS, "no_cfunc_wrapper": True}
-        compiled: Any = numba.njit(cache=True, **options)(function)
-        if not _compat.stamp_cache(compiled, STAMP):
-            compiled = numba.njit(**options)(function)
+        compiled: Any = numba.njit(**options)(function)
+        _compat.cache_on_disk(compiled, _files(STAMP), STAMP + _source_hash(inspect.getfile(function)))
         _seconds[compiled] = seconds
         return compiled
 
     return decorate
 
 
+@functools.cache
+def _files(stamp: str) -> PrivateFiles:
+    """The files of all kernels with this stamp; `NUMBA_CACHE_DIR` chooses another folder than the user's cache."""
+    return PrivateFiles(f"kernels-{stamp[:16]}", _report, _compat.chosen_cache_folder())
+
+
+@functools.cache
+def _source_hash(file: str) -> str:
+    """A hash of the file of a kernel, for kernels that are not part of this package and hence not of the stamp."""
+    try:
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    except OSError:  # a function without a file, whose byte code is all there is
+        return ""
+
+
 _seconds: dict[Any, int] = {}
 _announced: list[Any] = []
 _collecting: list[bool] = []
+_troubles: list[str] = []
+
+
+def _report(trouble: str) -> None:
+    """Print once per process why kernels are compiled again, or why they are not kept."""
+    _troubles.append(" ".join(trouble.split()))
+    if len(_troubles) == 1 and _announced:
+        _write(f"compiled kernels are not kept or not read ({_troubles[0]})")
+
+
+def _write(line: str) -> None:
+    with suppress(OSError, AttributeError):  # a process without standard error
+        sys.stderr.write(f"magnetite: {line}\n")
+        sys.stderr.flush()
 
 
 def _start(compiled: Any) -> None:
@@ -96,10 +114,14 @@ def _start(compiled: Any) -> None:
     gc.disable()
     if not _announced:
         _announced.append(compiled)
-        folder = _compat.cache_folder(compiled)
-        kept = f"; kept in {folder}" if folder else ""
-        sys.stderr.write(f"magnetite: compiling CPU kernels for this machine, about {_seconds[compiled]} s{kept}\n")
-        sys.stderr.flush()
+        _write(f"compiling CPU kernels for this machine, about {_seconds[compiled]} s; {_kept(compiled)}")
+
+
+def _kept(compiled: Any) -> str:
+    """Where a kernel is kept, and what is wrong there."""
+    folder = _compat.cache_folder(compiled)
+    kept = f"kept in {folder}" if folder else "not kept"
+    return f"{kept} ({_troubles[0]})" if _troubles else kept
 
 
 def _end(compiled: Any) -> None:

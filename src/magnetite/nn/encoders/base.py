@@ -65,6 +65,11 @@ class PositionEncoder(Module):
         """Number of features per node pair for a `PairHead`."""
         return 0
 
+    @property
+    def has_biases(self) -> bool:
+        """Whether it gives attention biases, which only models with attention can use."""
+        return False
+
     def forward(self, batch: Batch) -> Positions:
         """The positions of the nodes of a batch."""
         raise NotImplementedError
@@ -87,6 +92,8 @@ class Combined(PositionEncoder):
 
     def __init__(self, parts: Sequence[PositionEncoder]):
         super().__init__()
+        if not parts:
+            raise ValueError("the list of position encoders is empty: give at least one, or None for no positions")
         self.parts = torch.nn.ModuleList(parts)
         names = [name for part in parts for name in part.encodings()]
         repeated = sorted({name for name in names if names.count(name) > 1 and not self._agree(name)})
@@ -97,6 +104,11 @@ class Combined(PositionEncoder):
     def pair_channels(self) -> int:
         """Number of features per node pair of all parts together."""
         return sum(part.pair_channels for part in self.parts)  # type: ignore[misc]
+
+    @property
+    def has_biases(self) -> bool:
+        """Whether one of the parts gives attention biases."""
+        return any(part.has_biases for part in self.parts)  # type: ignore[misc]
 
     def encodings(self) -> dict[str, Any]:
         """The encodings that all parts need, by their name in the batch."""

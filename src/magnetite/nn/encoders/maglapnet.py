@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from magnetite.batching import Batch, BatchedEigenpairs
 from magnetite.encodings import Laplacian, MagneticLaplacian
+from magnetite.encodings.checks import DROPOUT, SIZE
 from magnetite.kernels.cuda import eigen_attention as cuda
 from magnetite.nn.encoders.base import PositionEncoder, Positions
 from magnetite.nn.gnn import edge_node_network
@@ -51,12 +52,12 @@ class MagLapNet(PositionEncoder):
 
     def __init__(
         self,
-        k: int,
-        width: int,
+        k: Annotated[int, SIZE],
+        width: Annotated[int, SIZE],
         encoding: Spectral | None = None,
         of: str = "eigenpairs",
-        heads: int = 4,
-        dropout: float = 0.15,
+        heads: Annotated[int, SIZE] = 4,
+        dropout: Annotated[float, DROPOUT] = 0.15,
         attention: bool = True,
         scaling: str = "none",
         sign: "SignNet | str | None" = None,

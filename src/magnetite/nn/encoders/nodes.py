@@ -1,6 +1,6 @@
 """Encoders of encodings with one row per node: singular vectors, sinusoids and depths."""
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -8,6 +8,7 @@ from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.encodings import SVD, Depth, Sinusoidal
+from magnetite.encodings.checks import SIZE
 from magnetite.nn.encoders.base import PositionEncoder, Positions
 
 
@@ -27,7 +28,7 @@ class SVDEncoder(PositionEncoder):
 
     reads: ClassVar[tuple[type, ...]] = (SVD,)
 
-    def __init__(self, rank: int, width: int, of: str = "svd"):
+    def __init__(self, rank: int, width: Annotated[int, SIZE], of: str = "svd"):
         super().__init__()
         self.of, self.encoding = of, SVD(rank=rank)
         self.linear = torch.nn.Linear(2 * rank, width)
@@ -94,7 +95,7 @@ class DepthEncoder(PositionEncoder):
 
     reads: ClassVar[tuple[type, ...]] = (Depth,)
 
-    def __init__(self, width: int, cap: int = 20, of: str = "depth"):
+    def __init__(self, width: Annotated[int, SIZE], cap: int = 20, of: str = "depth"):
         super().__init__()
         self.of, self.encoding = of, Depth(cap=cap)
         self.table = torch.nn.Embedding(cap + 1, width)

@@ -1,6 +1,6 @@
 """SPE: stable and expressive positional encodings, which are the same for every basis of an eigenspace."""
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -8,6 +8,7 @@ from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.encodings import Laplacian, MagneticLaplacian
+from magnetite.encodings.checks import DEPTH, SIZE
 from magnetite.nn.encoders.base import PositionEncoder, Positions
 from magnetite.nn.encoders.maglapnet import Spectral, check_same_k, eigenpairs_of, part_count, potential_count
 from magnetite.nn.encoders.pairs import PairBias, PairSum
@@ -45,13 +46,13 @@ class SPE(PositionEncoder):
 
     def __init__(
         self,
-        k: int,
-        width: int | None = None,
-        heads: int | None = None,
-        layers: int = 1,
+        k: Annotated[int, SIZE],
+        width: Annotated[int, SIZE] | None = None,
+        heads: Annotated[int, SIZE] | None = None,
+        layers: Annotated[int, DEPTH] = 1,
         pairs: bool = False,
-        channels: int = 16,
-        hidden: int = 64,
+        channels: Annotated[int, SIZE] = 16,
+        hidden: Annotated[int, SIZE] = 64,
         encoding: Spectral | None = None,
         of: str = "eigenpairs",
         activation: str = "gelu",
@@ -85,6 +86,11 @@ class SPE(PositionEncoder):
     def pair_channels(self) -> int:
         """Real and imaginary parts of each channel."""
         return self.features if self.pairs else 0
+
+    @property
+    def has_biases(self) -> bool:
+        """Whether it was made with heads."""
+        return self.bias is not None
 
     def forward(self, batch: Batch) -> Positions:
         """Node vectors, biases and pair features, as configured."""

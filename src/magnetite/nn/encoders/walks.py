@@ -1,11 +1,12 @@
 """Encoders of directional random walks: node vectors, attention biases, or features for a `PairHead`."""
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 
 from magnetite.batching import Batch
 from magnetite.encodings import RandomWalk
+from magnetite.encodings.checks import DEPTH, SIZE
 from magnetite.linalg.walks import step_means, walk_features
 from magnetite.nn.encoders.base import PositionEncoder, Positions
 from magnetite.nn.encoders.pairs import PairBias, Pairs, PairSum
@@ -32,9 +33,9 @@ class WalkEncoder(PositionEncoder):
 
     def __init__(
         self,
-        width: int,
+        width: Annotated[int, SIZE],
         encoding: RandomWalk | None = None,
-        hidden: int = 64,
+        hidden: Annotated[int, SIZE] = 64,
         of: str = "pairs",
         activation: str = "gelu",
     ):
@@ -68,7 +69,13 @@ class RelativeWalkEncoder(PositionEncoder):
 
     reads: ClassVar[tuple[type, ...]] = (RandomWalk,)
 
-    def __init__(self, heads: int, layers: int, encoding: RandomWalk | None = None, of: str = "pairs"):
+    def __init__(
+        self,
+        heads: Annotated[int, SIZE],
+        layers: Annotated[int, DEPTH],
+        encoding: RandomWalk | None = None,
+        of: str = "pairs",
+    ):
         super().__init__()
         self.of, self.encoding = of, encoding if encoding is not None else RandomWalk()
         self.bias = PairBias(self.encoding.width, heads, layers)
@@ -77,6 +84,11 @@ class RelativeWalkEncoder(PositionEncoder):
     def build(cls, encoding: RandomWalk, width: int, heads: int, layers: int, **options: Any) -> "RelativeWalkEncoder":  # noqa: ARG003
         """Biases for all heads and layers."""
         return cls(heads, layers, encoding, **options)
+
+    @property
+    def has_biases(self) -> bool:
+        """Biases are all that it gives."""
+        return True
 
     def forward(self, batch: Batch) -> Positions:
         """The biases of all layers, query × key."""
