@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 import torch
 
+import magnetite as mt
 from magnetite import Relative
 from magnetite.encodings import ENCODINGS
 from magnetite.encodings.checks import domain_of, field_hints
 from magnetite.nn.encoders import ENCODERS
-from magnetite.tasks import TASKS, Sorting
+from magnetite.tasks import TASKS, Sorting, Supervised
 from magnetite.training.config import Config, Data, Optim, Run, configuration, merge
 from magnetite.training.encodings import DEFAULT_SIZE, PositionalEncodings, names_known
 from magnetite.training.models import MODELS, Transformer, build_model
@@ -19,13 +20,25 @@ PRESETS = ("quick", "paper", "best")
 POTENTIALS = [f"Relative({0.25 * number})" for number in range(1, 6)]
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", ["distances", "sorting"])
 @pytest.mark.parametrize("encoding", names_known())
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_is_a_configuration_that_survives_json(task, encoding, preset):
     config = configuration(task, encoding, preset)
     assert Config.from_dict(config.to_dict()) == config
     assert Config.from_dict(config.to_dict()).hash == config.hash
+
+
+@pytest.mark.parametrize("encoding", names_known())
+@pytest.mark.parametrize("preset", Supervised.presets)
+def test_every_preset_of_own_data_is_a_configuration_that_survives_json(tmp_path, encoding, preset):
+    graphs = mt.Digraphs.from_edges([np.array([[0, 1], [1, 2]])] * 20)
+    graphs.replace(graph_features={"y": torch.arange(20.0)}).save(tmp_path / "graphs.safetensors")
+    task = Supervised(str(tmp_path))
+    config = configuration(task, encoding, preset)
+    again = Config.from_dict(config.to_dict())
+    assert again.to_dict() == config.to_dict()
+    assert again.hash == config.hash
 
 
 def test_the_papers_settings():

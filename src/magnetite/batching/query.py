@@ -44,7 +44,8 @@ class QueryPairs(Packed):
         if self.nodes.ndim != 2 or self.nodes.shape[0] != 2 or self.labels.ndim not in (1, 2):
             raise ValueError(
                 "nodes must have shape [2, pairs] and labels [pairs] or [pairs, columns], got "
-                f"{list(self.nodes.shape)} and {list(self.labels.shape)}: give one column of nodes and one label per pair"
+                f"{list(self.nodes.shape)} and {list(self.labels.shape)}: give one column of nodes and one row of "
+                "labels per pair"
             )
         pair = first_outside(self.nodes, self.query_ptr, self.sizes)
         if pair is not None:

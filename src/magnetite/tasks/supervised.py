@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from magnetite.batching import Batch, QueryPairs
+from magnetite.encodings.checks import COUNT, SEED
 from magnetite.io.storage import as_bytes
 from magnetite.nn import CategoryEdges, CategoryNodes, GraphHead, LinearEdges, LinearNodes, NodeHead, PairHead, Rescaled
 from magnetite.nn.embeddings import Embedding, Embeddings
@@ -105,11 +106,12 @@ class Supervised(Task):
     continuous: tuple[str, ...] = ()
     class_weights: str | tuple[float, ...] | None = None
     select: str | None = None
-    seed: int = 0
+    seed: Annotated[int, SEED] = 0
     fingerprint: str = ""
-    shard_size: int = 10_000
+    shard_size: Annotated[int, COUNT] = 10_000
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, known in (("level", LEVELS), ("kind", tuple(KINDS))):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")

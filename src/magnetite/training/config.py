@@ -232,21 +232,21 @@ def configuration(
     for given in (tables, changes or {}, *settings):
         _check_task(given)
         options |= given.get("task", {})
-    made = make(kind, options, "task") if isinstance(task, str) else replaced(task, options)
-    tables = merge(without_task(tables), made.derived(preset))
-    tables = merge(tables, without_task(changes or {}))
-    _check_used(tables, without_task(changes or {}))
+    made = make(kind, options, "task") if isinstance(task, str) else _replaced(task, options)
+    tables = merge(_without_task(tables), made.derived(preset))
+    tables = merge(tables, _without_task(changes or {}))
+    _check_used(tables, _without_task(changes or {}))
     return changed(Config.from_dict(tables, made), overrides)
 
 
-def replaced(task: Task, options: Mapping[str, Any]) -> Task:
+def _replaced(task: Task, options: Mapping[str, Any]) -> Task:
     """The task with some options changed; data in memory stay where they are."""
     known = options_of(type(task))
     values = {name: known_option(known, name, "task").typed(value, f"task.{name}") for name, value in options.items()}
     return dataclasses.replace(task, **values) if values else task  # pyright: ignore[reportArgumentType]
 
 
-def without_task(tables: Mapping[str, Mapping[str, Any]]) -> Tables:
+def _without_task(tables: Mapping[str, Mapping[str, Any]]) -> Tables:
     """The tables of everything but the task."""
     return {name: dict(table) for name, table in tables.items() if name != "task"}
 
@@ -261,13 +261,13 @@ def changed(config: Config, overrides: Sequence[str]) -> Config:
     >>> changed(configuration("sorting", "magnetic"), ["data.mode=pooled", "encoding.k=8"]).data.mode
     'pooled'
     """
-    tables, task = without_task(config.to_dict()), config.task
+    tables, task = _without_task(config.to_dict()), config.task
     for override in overrides:
         given = parse_override(override)
         _check_task(given)
         _check_override(tables, given)
-        task = replaced(task, given.get("task", {}))
-        tables = merge(tables, without_task(given))
+        task = _replaced(task, given.get("task", {}))
+        tables = merge(tables, _without_task(given))
     return Config.from_dict(tables, task)
 
 
