@@ -7,7 +7,7 @@ import torch
 import typer
 from rich.console import Console
 
-from magnetite.cli import bench, data, encode, evaluate, graph, train
+from magnetite.cli import bench, data, encode, evaluate, graph, predict, train
 from magnetite.version import __version__
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.command(
 app.add_typer(data.app, name="data")
 app.add_typer(train.app, name="train")
 app.command(epilog="Example: magnetite evaluate runs/sorting-magnetic-paper-seed0 --split test")(evaluate.evaluate)
+app.command(epilog="Example: magnetite predict runs/mine circuits/ --out answers.parquet")(predict.predict)
 app.command(
     epilog="Example: magnetite graph file.py::function --kind dataflow --out graph.svg\n\n"
     "Example: magnetite graph file.py::Class.method --compare --out both.svg"

@@ -12,7 +12,10 @@ from magnetite.tasks import TASKS
 from magnetite.training.options import Option, check_choice, options_of, parse, plain
 
 PLAIN = (bool, int, float, str)
-"""Types that typer parses; other values are written as in TOML."""
+"""Types that typer parses; other values are written as in TOML, lists also without brackets."""
+
+OWN_DATA = "supervised"
+"""The task that is meant if data are given, but no task."""
 
 
 def task_commands(command: Callable[..., None], example: str, data_only: bool = False) -> typer.Typer:
@@ -21,15 +24,24 @@ def task_commands(command: Callable[..., None], example: str, data_only: bool = 
     Args:
         command: Called with the name of the task, a dict of the task's options that were typed, and its own options.
         example: A command line for the help.
-        data_only: Whether to leave out the options of the task that do not change its data.
+        data_only: Whether to offer only tasks that generate data, and only the options that change them.
     """
+
+    def offered() -> tuple[str, ...]:
+        return tuple(name for name, kind in TASKS.items() if kind.generates or not data_only)
 
     class TaskCommands(TyperGroup):
         def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-            return list(TASKS)
+            return list(offered())
+
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            # `train --data FOLDER …` needs no name of a task.
+            if args and args[0].startswith("-") and any(arg.partition("=")[0] == "--data" for arg in args):
+                args = [OWN_DATA, *args]
+            return super().parse_args(ctx, args)
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-            check_choice("task", cmd_name, TASKS)
+            check_choice("task", cmd_name, offered())
             single = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
             single.command(cmd_name, help=_help(command, cmd_name), epilog=f"Example: {example}")(
                 _with_options(command, cmd_name, data_only)
@@ -89,4 +101,13 @@ def _parameter(name: str, option: Option, data_only: bool) -> inspect.Parameter:
 
 
 def _value(given: Any, option: Option) -> Any:
-    return given if option.hint in PLAIN else parse(given)
+    """What was typed as the type of the option.
+
+    >>> _value("0.8, 0.1, 0.1", Option("splits", Any, None)), _value("area,delay", Option("target", str | tuple, "y"))
+    ([0.8, 0.1, 0.1], ['area', 'delay'])
+    """
+    if option.hint in PLAIN:
+        return given
+    if "," not in given or given.strip().startswith("["):
+        return parse(given)
+    return [parse(part) for part in given.split(",")]

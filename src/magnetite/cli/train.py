@@ -8,9 +8,10 @@ import typer
 
 from magnetite.cli._tasks import task_commands
 from magnetite.training.encodings import names_known
+from magnetite.training.models import MODELS
 
 TABLES = "task, encoding, model, optim, data, run"
-SETTINGS = ("encoding", "preset", "seed", "epochs", "budget", "precision")
+SETTINGS = ("encoding", "model", "preset", "seed", "epochs", "budget", "precision")
 """Options, besides those of the task, that select a configuration; the others change it, or say where it runs."""
 
 
@@ -24,8 +25,13 @@ def train(
             help=f"Positional encodings, joined by + (magnetic+walks): {', '.join(names_known())}.",
         ),
     ] = "magnetic",
+    model: Annotated[str, typer.Option(help=f"Model: {', '.join(MODELS)}.")] = "transformer",
     preset: Annotated[
-        str, typer.Option(help="Preset of settings: quick (minutes on two cores), paper or best.")
+        str,
+        typer.Option(
+            help="Preset of settings: quick (minutes on two cores), paper or best; for your own data quick, default or "
+            "large."
+        ),
     ] = "quick",
     seed: Annotated[int, typer.Option(help="Seed of parameters, order of the graphs, and dropout.")] = 0,
     epochs: Annotated[float | None, typer.Option(help="Number of passes over the training graphs.")] = None,
@@ -59,7 +65,8 @@ def train(
     accelerator = runs.accelerator_named(device)
     run: dict[str, Any] = {"seed": seed, "precision": precision}
     run["compile"] = runs.compile_mode(accelerator, compiled)
-    changes = {"task": options, "optim": {"epochs": epochs, "budget": budget}, "run": run}
+    chosen = {"name": model} if _typed(context)("model") else {}
+    changes = {"task": options, "model": chosen, "optim": {"epochs": epochs, "budget": budget}, "run": run}
     if resume and out is not None and not options and not any(map(_typed(context), SETTINGS)):
         config = runs.resumed_config(out, task, run["compile"], settings or ())
     else:
@@ -84,4 +91,8 @@ def _given(changes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     }
 
 
-app = task_commands(train, "magnetite train sorting --encoding magnetic --preset quick")
+app = task_commands(
+    train,
+    "magnetite train sorting --encoding magnetic --preset quick\n\n"
+    "Example: magnetite train --data FOLDER --target y --level graph --kind regression",
+)

@@ -177,4 +177,13 @@ def _listed(column: Column) -> Iterable[object]:
 
 
 TENSOR_WRITERS = {".npz": _write_npz, ".safetensors": _write_safetensors}
-TABLE_WRITERS = {".parquet": _write_parquet, ".csv": _write_csv}
+
+
+def _write_json(path: Path, columns: Mapping[str, Column]) -> None:
+    rows = zip(*(_listed(column) for column in columns.values()), strict=True)
+    records = [dict(zip(columns, row, strict=True)) for row in rows]
+    with replacing(path) as part:
+        part.write_text(json.dumps(records, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+TABLE_WRITERS = {".parquet": _write_parquet, ".csv": _write_csv, ".json": _write_json}

@@ -225,6 +225,9 @@ class Task(ABC):
     model_options: ClassVar[tuple[str, ...]] = ()
     """Fields that choose embedding or head and do not change the data."""
 
+    generates: ClassVar[bool] = True
+    """Whether the task generates its data, so that `magnetite data` can write them."""
+
     seed: int
     shard_size: int
 

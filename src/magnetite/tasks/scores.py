@@ -115,11 +115,19 @@ def _errors(outputs: int) -> dict[str, Any]:
         def compute(self) -> Tensor:
             return super().compute() if self.total > 1 else torch.full_like(self.sum_error, torch.nan)
 
+    class Percentage(MeanAbsolutePercentageError):
+        """Over the targets that are not 0, of which no error is a percentage; NaN, and left out, without any."""
+
+        def update(self, preds: Tensor, target: Tensor) -> None:
+            chosen = target != 0
+            if bool(chosen.any()):
+                super().update(preds[chosen], target[chosen])
+
     return {
         "rmse": MeanSquaredError(squared=False, num_outputs=outputs),
         "mae": MeanAbsoluteError(num_outputs=outputs),
         "r2": Explained(multioutput="raw_values"),
-        "mape": MeanAbsolutePercentageError(),  # of all targets together
+        "mape": Percentage(),  # of all targets together
     }
 
 

@@ -96,6 +96,7 @@ class Supervised(Task):
     """
 
     presets: ClassVar[Presets] = PRESETS
+    generates: ClassVar[bool] = False
 
     data: Any
     target: str | tuple[str, ...] = "y"

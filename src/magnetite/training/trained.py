@@ -1,16 +1,17 @@
 """Training from Python: `train` returns a `Run`, which has the model, its metrics, and predictions for other graphs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from magnetite.batching import QueryPairs
-from magnetite.graphs import Digraphs
+from magnetite.graphs import Digraphs, node_numbers
 from magnetite.nn import GraphModel
 from magnetite.packed import ragged_rows, starts
 from magnetite.tasks import Examples, Task
@@ -57,7 +58,7 @@ def train(
     )
     folder = Path(out) if out is not None else Path("runs") / runs.default_name(config, preset)
     runs.train(config, folder, runs.Machine(accelerator, devices), resume)
-    return Run(folder, config)
+    return Run(folder, config, accelerator)
 
 
 class Run:
@@ -66,10 +67,11 @@ class Run:
     Args:
         folder: Folder of the run.
         config: Its configuration, read from the folder by default.
+        device: Device of the model.
     """
 
-    def __init__(self, folder: str | Path, config: Config | None = None):
-        self.folder = Path(folder)
+    def __init__(self, folder: str | Path, config: Config | None = None, device: torch.device | str = "cpu"):
+        self.folder, self.device = Path(folder), device
         self._config = config
 
     def __repr__(self) -> str:
@@ -83,7 +85,7 @@ class Run:
     @cached_property
     def model(self) -> GraphModel:
         """The model that was best in validation, in evaluation mode."""
-        return load(self.folder)
+        return load(self.folder, self.device)
 
     @property
     def metrics(self) -> dict[str, dict[str, float]]:
@@ -106,6 +108,31 @@ class Run:
             query: Node pairs to predict for, in tasks about pairs; all node pairs by default.
         """
         return self.schema.answers(self.outputs(graphs, query))
+
+    def table(self, sources: Sequence[str | Path]) -> dict[str, Any]:
+        """Answers for the graphs in files or folders, as columns: graph, node or node pair, answer, probabilities.
+
+        Args:
+            sources: Paths as in `Supervised`.
+        """
+        sets = [data_set(source) for source in sources]
+        graphs = Digraphs.concat(self.schema.read(each.graphs) for each in sets)
+        names = [name for each in sets for name in each.graphs.names or node_numbers(each.graphs)]
+        pairs = all_pairs(graphs) if self.schema.level == "pair" else None
+        columns: dict[str, Any] = {"graph": np.arange(len(graphs))}
+        if self.schema.level == "node":
+            columns = {"graph": graphs.node_graph.numpy(), "node": names}
+        elif pairs is not None:
+            graph = torch.repeat_interleave(pairs.counts)
+            ends = (pairs.nodes + graphs.node_ptr[graph]).tolist()
+            columns = {"graph": graph.numpy()}
+            columns |= {
+                side: [names[node] for node in nodes] for side, nodes in zip(("source", "target"), ends, strict=True)
+            }
+        answers = self.schema.table(self.outputs(graphs, pairs))
+        return columns | {
+            name: column.numpy() if isinstance(column, Tensor) else column for name, column in answers.items()
+        }
 
     @torch.no_grad()
     def outputs(self, graphs: Any, query: QueryPairs | None = None) -> Float[Tensor, "rows outputs"]:
