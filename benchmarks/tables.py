@@ -350,8 +350,10 @@ def fuzzed() -> str:
     before, now = (result(name)["targets"] for name in ("reliability-before", "reliability"))
     lines = ["| target | cases | failed | failed before | what a case is |", "|---|---|---|---|---|"]
     for name, found in now.items():
-        old = before[name]
-        share = f"{old['failed']:,}" if old["cases"] == found["cases"] else f"{old['failed']:,} of {old['cases']:,}"
+        old = before.get(name)  # None: there was nothing to test
+        share = "–" if old is None else f"{old['failed']:,}"
+        if old is not None and old["cases"] != found["cases"]:
+            share += f" of {old['cases']:,}"
         lines.append(f"| `{name}` | {found['cases']:,} | {found['failed']:,} | {share} | {found['about']} |")
     return "\n".join(lines)
 
