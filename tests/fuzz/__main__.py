@@ -204,11 +204,14 @@ def _run(chosen: dict[str, Target], tallies: dict[str, Tally], seed: int, option
 
 
 def _write(path: Path, seed: int, tree: Path, tallies: dict[str, Tally]) -> None:
-    from magnetite.io.record import Record
+    """Write the counts, beside those of other targets of the same tree and seed that the file has already."""
+    from magnetite.io.record import Record, read_record
 
-    record = Record(path.stem, seed)
-    table = {name: asdict(tally) for name, tally in tallies.items()}
-    record.write(path.parent, {"tested": _commit(tree), "targets": table})
+    record, tested = Record(path.stem, seed), _commit(tree)
+    kept = read_record(path) if path.exists() else None
+    table = kept["result"]["targets"] if kept and (kept["seed"], kept["result"]["tested"]) == (seed, tested) else {}
+    table = {**table, **{name: asdict(tally) for name, tally in tallies.items()}}
+    record.write(path.parent, {"tested": tested, "targets": dict(sorted(table.items()))})
 
 
 def _commit(tree: Path) -> str:

@@ -331,3 +331,45 @@ def test_simulated_kills_stop_every_later_operation(tmp_path):
         (tmp_path / "first").mkdir()
         (tmp_path / "second").mkdir()
     assert [path.name for path in tmp_path.iterdir()] == ["first"]
+
+
+@pytest.mark.parametrize("name", [".magnetite.lock", ".magnetite-x.lock"])
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_file_of_the_user_that_has_the_name_of_a_lock_is_left_alone(tmp_path, name, linked):
+    thesis, folder = tmp_path / "thesis.tex", tmp_path / "out"
+    folder.mkdir()
+    thesis.write_text("ten years of work")
+    if linked:
+        (folder / name).symlink_to(thesis)
+    else:
+        (folder / name).write_text("ten years of work")
+    remove_leftovers(folder)
+    with pytest.raises(OSError, match="another file has the name of a lock"), locked(folder / name, "out"):
+        pass
+    assert (folder / name).read_text() == thesis.read_text() == "ten years of work"
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".png"])
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_link_may_lead_to_a_file_of_another_name(tmp_path, suffix, exists):
+    link, target = tmp_path / f"out{suffix}", tmp_path / "blob"
+    link.symlink_to(target)
+    if exists:
+        target.touch()
+    with replacing(link) as part:
+        assert part.suffix == suffix
+        part.write_text("whole")
+    assert link.is_symlink()
+    assert target.read_text() == "whole"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["blob", link.name]
+
+
+def test_unfinished_files_of_this_process_stay_if_the_folder_is_given_by_another_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("real").mkdir()
+    Path("link").symlink_to("real")
+    with replacing(Path("link") / "note.txt") as part:
+        part.write_text("whole")
+        for folder in ("link", "real", "./real"):
+            remove_leftovers(folder)
+    assert Path("real/note.txt").read_text() == "whole"

@@ -82,7 +82,7 @@ def test_another_data_set_is_rejected(tmp_path):
 @pytest.mark.parametrize("name", ["train-00000.safetensors", ".mine.safetensors", "thesis.tex", "manifest.json"])
 def test_a_folder_with_foreign_files_is_left_alone(name, tmp_path):
     (tmp_path / name).write_text("years of work")
-    with pytest.raises(ValueError, match=f"{name}.*(choose a new or empty folder|remove it)"):
+    with pytest.raises(ValueError, match=f"{name}.*(choose a new or empty folder|choose another folder)"):
         write(SMALL, tmp_path)
     assert contents(tmp_path) == {name: b"years of work"}
 
@@ -132,7 +132,7 @@ def test_a_shard_in_the_place_of_another_is_not_used(tmp_path):
 def test_an_edited_manifest_is_named(tmp_path):
     path = write(SMALL, tmp_path, ["valid"])
     path.write_text(path.read_text().replace('"seed": 0', '"seed": 1'))
-    with pytest.raises(DamagedFile, match=r"manifest.json .*edited or damaged\): remove it and run `magnetite data`"):
+    with pytest.raises(DamagedFile, match=r"manifest.json .*edited or damaged\): choose another folder"):
         write(replace(SMALL, seed=1), tmp_path)
 
 

@@ -39,6 +39,12 @@ def test_a_foreign_configuration_is_left_alone(tmp_path, resume):
     assert contents(tmp_path) == {"config.json": b'{"editor": "dark"}'}
 
 
+def test_a_run_that_cannot_take_a_step_leaves_the_folder_free(tmp_path):
+    with pytest.raises(ValueError, match=r"optim\.batch must be at most"):
+        runs.train(tiny(*SHORT, "optim.batch=1000000"), tmp_path / "run", runs.Machine())
+    runs.train(tiny(*SHORT), tmp_path / "run", runs.Machine())
+
+
 def test_resuming_nothing_makes_no_folder(tmp_path):
     with pytest.raises(FileNotFoundError, match="does not exist: give the folder of a run"):
         runs.train(tiny(*SHORT), tmp_path / "new", runs.Machine(), resume=True)

@@ -41,6 +41,32 @@ def test_a_stopped_run_continues_to_the_same_result(trainer, tmp_path, mode, mon
         assert logged(tmp_path / "parts", kind) == logged(tmp_path / "whole", kind)
 
 
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("which", [1, 2])
+def test_a_run_killed_during_a_validation_does_it_again(trainer, tmp_path, monkeypatch, which):
+    config = tiny("magnetic", "run.checkpoint_minutes=1e-9", "run.log_every=1")
+    whole = trainer(config, tmp_path / "whole")
+    whole.run()
+    calls = []
+
+    def killed(self, data, original=Trainer.evaluate):
+        calls.append(data)
+        if len(calls) == which:
+            raise Killed
+        return original(self, data)
+
+    monkeypatch.setattr(Trainer, "evaluate", killed)
+    with pytest.raises(Killed):
+        trainer(config, tmp_path / "parts").run()
+    monkeypatch.undo()
+    trainer(config, tmp_path / "parts", resume=True).run()
+    assert parameters(tmp_path / "parts") == parameters(tmp_path / "whole")
+    assert logged(tmp_path / "parts", "valid") == logged(tmp_path / "whole", "valid")
+
+
 def edited(path, **changes):
     content = read_json(path, "state", "")
     return {**content, "progress": {**content["progress"], **changes}}

@@ -147,11 +147,11 @@ def remove_folder(path: Path) -> None:
 
 def remove_leftovers(folder: str | Path) -> None:
     """Remove what killed processes left unfinished in a folder; files of running processes, and others', stay."""
-    for path in Path(folder).glob(f"{PREFIX}*"):
+    for path in Path(os.path.realpath(folder)).glob(f"{PREFIX}*"):
         found = re.fullmatch(rf"{re.escape(PREFIX)}([0-9a-f]{{8}})-(\d{{1,9}})-[0-9a-f]{{8}}.*", path.name)
         if found and path not in _unfinished and _abandoned(path, found[1], int(found[2])):
             _discard(path)
-        elif path.suffix == ".lock":
+        elif path.suffix == ".lock" and _is_lock(path):
             with suppress(OSError), locked(path, path.name):
                 pass  # nobody holds it, so it is removed
 
@@ -340,7 +340,8 @@ def _unfinished_beside(path: str | Path) -> Iterator[tuple[Path, Path]]:
     """A new name in the folder of `path`, removed afterwards if something is there, and `path` without links."""
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{PREFIX}{_machine()}-{os.getpid()}-{secrets.token_hex(4)}{target.suffix}")
+    # With the suffix that was given: writers append theirs if it is missing, and a link may lead to any name.
+    part = target.with_name(f"{PREFIX}{_machine()}-{os.getpid()}-{secrets.token_hex(4)}{Path(path).suffix}")
     _unfinished.add(part)
     try:
         yield part, target
@@ -405,7 +406,9 @@ def _abandoned(path: Path, machine: str, pid: int) -> bool:
 def _acquired(path: Path, wait: bool) -> int | None:
     """An open file that holds the lock; None if another process holds it."""
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        if path.is_symlink() or (path.exists() and not _is_lock(path)):
+            raise OSError("another file has the name of a lock")
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         try:
             if fcntl is None:
                 return handle
@@ -420,6 +423,16 @@ def _acquired(path: Path, wait: bool) -> int | None:
             if os.path.samestat(os.fstat(handle), path.stat()):
                 return handle
         os.close(handle)  # its holder removed it: lock the file that is there now
+
+
+def _is_lock(path: Path) -> bool:
+    """Whether a file is one of ours: it holds nothing, or the number of a process."""
+    try:
+        status = path.lstat()
+        small = stat.S_ISREG(status.st_mode) and status.st_size < 20
+        return small and (not status.st_size or path.read_bytes().isdigit())
+    except FileNotFoundError:
+        return True  # its holder has just removed it
 
 
 def _pid_in(path: Path) -> str:

@@ -22,7 +22,10 @@ from magnetite.tasks.base import SPLITS, Examples, Task
 from magnetite.version import __version__
 
 MANIFEST = "manifest.json"
-ADVICE = "remove it and run `magnetite data` again, which verifies and keeps the shards"
+ADVICE = (
+    "choose another folder; if it is a damaged data set of yours, remove this file and run `magnetite data` again, "
+    "which verifies and keeps the shards"
+)
 
 
 def write(

@@ -149,6 +149,8 @@ class Trainer:
                 self._log()
             if progress.step % self.every == 0 or progress.step == self.total:
                 self._validate()
+            if progress.step == self.logged_step and self._save_is_due():  # never between a step and its validation
+                self.save()
             if stop.is_set():
                 self.save()
                 self.display.line(f"stopped at step {progress.step:,} and saved: continue with `train … --resume`")
@@ -207,8 +209,6 @@ class Trainer:
         self.log.write("train", step, {"loss": loss, "lr": rate, "graphs_per_second": round(speed, 1)})
         self.display.describe(loss, speed)
         self.logged_line = f"loss {loss:.4f} · {speed:,.0f} graphs/s · "
-        if now - self.saved >= 60 * self.config.run.checkpoint_minutes:
-            self.save()
 
     def _validate(self) -> None:
         if self.progress.step != self.logged_step:
@@ -236,6 +236,9 @@ class Trainer:
             f"{time.perf_counter() - start:.1f} s · {duration(remaining)} left"
         )
         self.logged = time.perf_counter()  # evaluation is not training time
+
+    def _save_is_due(self) -> bool:
+        return time.perf_counter() - self.saved >= 60 * self.config.run.checkpoint_minutes
 
     def save(self) -> None:
         """Save the progress, unless the parameters are no longer finite."""

@@ -29,6 +29,7 @@ from magnetite.tasks.base import SPLITS
 from magnetite.tasks.schema import Schema
 from magnetite.training.checkpoints import FOLDER, Checkpoints
 from magnetite.training.config import Config, changed
+from magnetite.training.log import LOG
 from magnetite.training.models import build_model
 
 if TYPE_CHECKING:
@@ -109,7 +110,12 @@ def train(config: Config, folder: Path, machine: Machine, resume: bool = False) 
         if resume:
             trainer.restore()
         record.started -= trainer.progress.elapsed
-        trainer.run()
+        try:
+            trainer.run()
+        except ValueError:
+            if main and not resume and not trainer.progress.step:  # such as a batch larger than the data
+                _give_up(folder)
+            raise
         splits = {"valid": trainer.valid, "test": trainer.evaluation_data("test")}
         figures = {split: trainer.evaluate(data) for split, data in splits.items()}
         result = record.content(_result(trainer, figures))
@@ -299,6 +305,12 @@ def _claim(config: Config, folder: Path, resume: bool) -> None:
     schema = config.task.schema()
     if schema is not None and not (folder / SCHEMA).exists():
         write_json(folder / SCHEMA, schema.to_dict())
+
+
+def _give_up(folder: Path) -> None:
+    """Remove the files of a run that could not take its first step, so that the folder can be used again."""
+    for name in (CONFIG, SCHEMA, LOG):
+        (folder / name).unlink(missing_ok=True)
 
 
 def _check_same(config: Config, folder: Path) -> None:
