@@ -7,7 +7,8 @@ import pytest
 import torch
 from hypothesis import given
 from scipy.sparse import coo_array, csr_matrix
-from torch_geometric.data import Batch, Data, HeteroData, TemporalData
+from torch.utils.data import Subset
+from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset, TemporalData
 
 import magnetite as mt
 from magnetite.io.storage import DamagedFile
@@ -40,6 +41,23 @@ def test_round_trips(graphs):
     for a, b, c in zip(graphs.to_scipy(), networkx.to_scipy(), scipy.to_scipy(), strict=True):
         np.testing.assert_array_equal(a.toarray(), b.toarray())
         np.testing.assert_array_equal(a.toarray(), c.toarray())
+
+
+def test_datasets_of_pyg_are_lists_of_their_graphs():
+    class Stored(InMemoryDataset):
+        def __init__(self, items):
+            super().__init__(None)
+            self.data, self.slices = self.collate(items)
+
+    circle = torch.tensor([[0, 1, 2], [1, 2, 0]])
+    items = [Data(edge_index=circle, x=torch.ones(3, 2)), Data(edge_index=circle[:, :1], x=torch.zeros(2, 2))]
+    stored = Stored(items)
+    for whole in (stored, Subset(stored, [0, 1])):
+        graphs = mt.Digraphs.from_pyg(whole)
+        assert [graph.num_nodes for graph in graphs.to_pyg()] == [3, 2]
+        assert graphs.num_edges == 4
+        torch.testing.assert_close(graphs.node_features["x"], torch.cat([item.x for item in items]))
+    assert len(mt.Digraphs.from_pyg(stored[1:])) == 1
 
 
 @given(digraphs(min_graphs=2))

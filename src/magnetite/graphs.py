@@ -249,7 +249,7 @@ class Digraphs(Packed):
         Features are the attributes that every `Data` has, except those with 'index' or 'batch' in their name.
 
         Args:
-            data: A `Data`, a `Batch` or a list of `Data`.
+            data: A `Data`, a `Batch`, a `Dataset` or a list of `Data`.
         """
         items = list(interop.listed_pyg(data))
         lists = [interop.from_pyg(item) for item in items]

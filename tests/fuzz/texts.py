@@ -65,8 +65,9 @@ def _csv(random: np.random.Generator, edges: Edges, weighted: bool, names: list[
         order = random.permutation(len(header))
         rows = [list(header), *rows]
         rows = [[row[i] for i in order] for row in rows]
-        if random.random() < 0.3:  # a column of something else
-            rows = [[*row, "label" if i == 0 else "x"] for i, row in enumerate(rows)]
+        if random.random() < 0.3:  # a column of something else, which is refused unless there are weights
+            cell = "x" if weighted else str(random.choice(["", "Directed"]))
+            rows = [[*row, "label" if i == 0 else cell] for i, row in enumerate(rows)]
     else:
         rows = [["source", "target", "weight"][: len(header)], *rows] if _may_be_header(rows) else rows
     end = str(random.choice(ENDS))
@@ -76,6 +77,8 @@ def _csv(random: np.random.Generator, edges: Edges, weighted: bool, names: list[
 
 def _lines(random: np.random.Generator, edges: Edges, weighted: bool, names: list[str]) -> bytes:
     end, lines = str(random.choice(ENDS)), []
+    if _may_be_header([[u, v] for u, v, _ in edges]):
+        lines.append("source target weight" if weighted else "source target")
     for u, v, w in edges:
         between = str(random.choice([" ", "\t", "   "]))
         lines.append(between.join([u, v, *([repr(w)] if weighted else [])]))
@@ -90,7 +93,7 @@ def _dressed(random: np.random.Generator, text: str, end: str) -> bytes:
 
 
 def _may_be_header(rows: list[list[str]]) -> bool:
-    """Words above numbers, which are refused without a header."""
+    """Words above numbers, or the names `node1` and `node2` of columns, which are refused without a header."""
 
     def number(text: str) -> bool:
         try:
@@ -99,6 +102,8 @@ def _may_be_header(rows: list[list[str]]) -> bool:
             return False
         return True
 
+    if {"node1", "node2"} == set(rows[0][:2]):
+        return True
     return not any(map(number, rows[0][:2])) and all(number(cell) for row in rows[1:] for cell in row[:2])
 
 

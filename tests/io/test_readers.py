@@ -69,7 +69,21 @@ def test_every_format_gives_the_same_graph(graph, tmp_path, name):
         ('"a, b", "say ""hi"""\n"c\nd",e', [("a, b", 'say "hi"', 1), ("c\nd", "e", 1)]),
         ("007,7", [("007", "7", 1)]),
         ("²,٣\n٣,a", [("²", "٣", 1), ("٣", "a", 1)]),
-        ("#a,#b", [("#a", "#b", 1)]),
+        ('"#a",#b\n"#b","#c"', [("#a", "#b", 1), ("#b", "#c", 1)]),
+        ("from_id,to_id\nalice,bob", [("alice", "bob", 1)]),
+        ("Target Node, Source-Node\na,b", [("b", "a", 1)]),
+        ("node_1,node_2\n0,1", [("0", "1", 1)]),
+        ("callee,caller,w\na,b,3", [("b", "a", 3)]),
+        ("citing,cited\np,q", [("p", "q", 1)]),
+        ("parent,child\np,q", [("p", "q", 1)]),
+        ("i,j,value\na,b,3", [("a", "b", 3)]),
+        ("source,target,weight,start,end\na,b,2,0,9", [("a", "b", 2)]),
+        ("node1,node5\nnode5,node2", [("node1", "node5", 1), ("node5", "node2", 1)]),
+        ("node1,node1\nnode5,x", [("node1", "node1", 1), ("node5", "x", 1)]),
+        ("node1,node2,2\nnode2,node3,4", [("node1", "node2", 2), ("node2", "node3", 4)]),
+        ("source,target,\na,b,\nb,c,", [("a", "b", 1), ("b", "c", 1)]),
+        ("source,target,type,directed\na,b,Directed,TRUE", [("a", "b", 1)]),
+        ("source,target,weight,kind\na,b,2,5", [("a", "b", 2)]),
     ],
 )
 def test_csv_is_read_as_meant(tmp_path, content, edges):
@@ -115,14 +129,30 @@ def test_names_keep_their_order_of_appearance_and_numbers_theirs(tmp_path):
         ("a.txt", "a, b", "line 1 is separated by ',', not by spaces"),
         ("a.txt", "source target\n", "no edges below the header"),
         ("a.csv", "0,1,2,3", "4 columns"),
-        ("a.csv", "node_1,node_2\n0,1\n1,2", "line 1 .* may be a header or an edge: name the columns source, target"),
-        ("a.csv", "caller,callee,calls\na,b,3", "weight in line 1 must be a number, got 'calls'; if the line is a"),
+        ("a.csv", "knoten,ziel\n0,1\n1,2", "line 1 .* may be a header or an edge: name the columns source, target"),
+        ("a.csv", "x,y,calls\na,b,3", "weight in line 1 must be a number, got 'calls'; if the line is a"),
+        ("a.csv", "caller,callee,calls\na,b,3", "column 'calls' in line 1 is not read: name it weight"),
+        ("a.csv", "from_id,dest_id\na,b", "line 1 may be a header, but only 'from_id' is the name of a column"),
+        ("a.csv", "node1,node2\nnode3,node4", r"line 1 \('node1, node2'\) may be a header or an edge"),
+        ("a.csv", "start,end\nend,x", "may be a header or an edge"),
+        ("a.csv", "start,end,2\nend,x,3", "may be a header or an edge"),
+        ("a.csv", "i,j\na,b", "may be a header or an edge"),
+        ("a.csv", "parent,start,child\na,b,c", "names a column twice"),
         ("a.csv", "source,dest\na,b", "line 1 may be a header, but only 'source' is the name of a column"),
         ("a.csv", "u,v\nv,w", r"line 1 \('u, v'\) may be a header or an edge"),
         ("a.csv", "from,to\nto,x", "may be a header or an edge"),
         ("a.csv", "source,src,target\na,b,c", "names a column twice"),
-        ("a.csv", "source,target,cost\na,b,2.5", "column 'cost' in line 1 contains numbers, but is not called weight"),
-        ("a.csv", "source,target,type\na,b,Undirected", "line 2 is undirected"),
+        ("a.csv", "source,target,cost\na,b,2.5", "column 'cost' in line 1 is not read: name it weight"),
+        ("a.csv", "source,target,strength\na,b,2\nb,c,", "column 'strength' in line 1 is not read"),
+        ("a.csv", 'source,target,strength\na,b,"2,5"', "column 'strength' in line 1 is not read"),
+        ("a.csv", "source,target,label\na,b,x", "column 'label' in line 1 is not read"),
+        ("a.txt", "source target strength\na b strong", "column 'strength' in line 1 is not read"),
+        ("a.csv", 'source,target,weight\na,b,"2,5"', "weight in line 2 must be a number, got '2,5'"),
+        ("a.csv", "source,target,value,weight\na,b,2,3", "names a column twice"),
+        ("a.csv", "source,target,type\na,b,Undirected", "line 2 is not directed by its column 'type'"),
+        ("a.csv", "source,target,weight,Directed\na,b,2,true\na,c,2,False", "line 3 is not directed by its column"),
+        ("a.csv", "source,target,directed\na,b,", "line 2 is not directed by its column 'directed'"),
+        ("a.csv", "source,target,is_undirected\na,b,1", "line 2 is not directed by its column 'is_undirected'"),
         ("a.csv", "a,b,2\nb,c", "line 2 has 2 columns, but line 1 has 3"),
         ("a.csv", "source,target,weight\na,b,2\nb,3", "line 3 has 2 columns, but line 1 has 3"),
         ("a.csv", "a,b\nc,", "line 2 has an empty cell in column 2"),
@@ -131,7 +161,11 @@ def test_names_keep_their_order_of_appearance_and_numbers_theirs(tmp_path):
         ("a.csv", "a;b;1,5\nb;c;2,5", "separated by semicolons"),
         ("a.csv", "a\tb", "separated by tabs"),
         ("a.csv", 'a,b\nx,"c\nd,e', "line 3 is not valid CSV"),
-        ("a.csv", "a,b\n# c,d", "line 2 starts with '# '"),
+        ("a.csv", "a,b\n# c,d", "line 2 starts with '#', but CSV has no comments"),
+        ("a.csv", "a,b,1\n\n#c,d,2", "line 3 starts with '#'"),
+        ("a.csv", '"a\nb",c\n\n #c,d', "line 4 starts with '#'"),
+        ("a.csv", "#a,b\nc,d", "line 1 starts with '#'"),
+        ("a.csv", "source,target\n#a,b", "line 2 starts with '#'"),
         ("a.csv", "a,b\n\ufeffc,d", "line 2 contains a byte order mark"),
         ("a.csv", "a,b\nc\0,d", "line 2 contains a NUL byte"),
         ("a.csv", "a," + "x" * 200_000, "line 1 is not valid CSV: field larger than field limit"),
@@ -187,6 +221,48 @@ def test_encodings_other_than_utf_8_are_named(tmp_path):
         mt.read(tmp_path / "a.csv")
 
 
+LINK = {"source": 0, "target": 1}
+
+
+def links(tmp_path, *own, **content):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"nodes": [{"id": 0}, {"id": 1}], "links": [LINK | link for link in own], **content}))
+    return mt.read(path)
+
+
+@pytest.mark.parametrize("name", ["weight", "Weight", "w", "value", "edge_weight", " WEIGHT "])
+def test_weights_are_known_by_the_same_names_in_every_format(tmp_path, name):
+    assert links(tmp_path, {name: 7, "cost": 3}).weights.tolist() == [7]
+    key = f"<key id='d1' for='edge' attr.name='{name}' attr.type='double'/>"
+    edge = "<edge source='a' target='b'><data key='d1'>7</data></edge>"
+    assert graphml(tmp_path, f"{key}<graph edgedefault='directed'>{NODES}{edge}</graph>").weights.tolist() == [7]
+    (tmp_path / "a.csv").write_text(f"source,target,{name}\na,b,7")
+    assert mt.read(tmp_path / "a.csv").weights.tolist() == [7]
+
+
+@pytest.mark.parametrize(
+    ("link", "content", "message"),
+    [
+        ({"weight": 1, "value": 2}, {}, "edge 0 → 1 has several weights"),
+        ({"Weight": "2"}, {}, "weight of edge 0 → 1 must be a number, got '2'"),
+        ({"directed": False}, {}, "edge 0 → 1 has 'directed' False in a graph that is directed"),
+        ({"Directed": "false"}, {}, "edge 0 → 1 has 'Directed' 'false'"),
+        ({"undirected": True}, {}, "edge 0 → 1 has 'undirected' True"),
+        ({"type": "Undirected"}, {}, "edge 0 → 1 has 'type' 'Undirected'"),
+        ({"directed": True}, {"directed": False}, "edge 0 → 1 has 'directed' True in a graph that is undirected"),
+        ({}, {"Directed": False}, "it has 'Directed', which is not read: write it 'directed'"),
+    ],
+)
+def test_json_that_would_be_read_otherwise_than_it_says_is_refused(tmp_path, link, content, message):
+    with pytest.raises(ValueError, match=message):
+        links(tmp_path, link, **content)
+
+
+def test_json_may_say_the_direction_of_each_link(tmp_path):
+    assert links(tmp_path, {"directed": True, "undirected": False}).edges.tolist() == [[0], [1]]
+    assert links(tmp_path, {"directed": False}, directed=False).edges.tolist() == [[0, 1], [1, 0]]
+
+
 WEIGHT = "<key id='d0' for='edge' attr.name='weight' attr.type='double'><default>3</default></key>"
 NODES = "<node id='a'/><node id='b'><port name='p'/></node>"
 EDGE = "<edge source='a' target='b'/>"
@@ -220,7 +296,32 @@ def test_graphml_defaults_and_directions_are_honoured(tmp_path):
         (f"<graph edgedefault='directed'>{NODES}<node id='a'/></graph>", "two nodes have the id 'a'"),
         (f"<graph edgedefault='directed'><node id='a'/>{EDGE}</graph>", "refers to node 'b', which is not declared"),
         (f"<graph edgedefault='directed'>{NODES}<edge source='a'/></graph>", "<edge> has no attribute target"),
-        (f"{WEIGHT * 2}<graph edgedefault='directed'>{NODES}{EDGE}</graph>", "several keys with the name weight"),
+        (f"{WEIGHT * 2}<graph edgedefault='directed'>{NODES}{EDGE}</graph>", "several keys with the id 'd0'"),
+        (
+            f"{WEIGHT}<key id='d1' for='edge' attr.name='W'/><graph edgedefault='directed'>{NODES}{EDGE}</graph>",
+            "several keys with the name weight",
+        ),
+        (
+            f"<graph edgedefault='directed'>{NODES}"
+            "<edge source='a' target='b'><data key='weight'>7</data></edge></graph>",
+            "edge 'a' → 'b' has data with the key 'weight', which is not declared for edges",
+        ),
+        (
+            f"<graph edgedefault='directed'>{NODES}<edge source='a' target='b' weight='7'/></graph>",
+            "edge 'a' → 'b' has an attribute 'weight', which GraphML does not have",
+        ),
+        (
+            f"<graph edgedefault='directed'>{NODES}<edge source='a' target='b'><weight>7</weight></edge></graph>",
+            "<weight> within an <edge>",
+        ),
+        (
+            f"<graph edgedefault='directed'>{NODES}{EDGE}<graph edgedefault='directed'>{EDGE}</graph></graph>",
+            "<graph> within a <graph>",
+        ),
+        (f"<graph edgedefault='directed'>{NODES}<edges>{EDGE}</edges></graph>", "<edge> within a <edges>"),
+        (f"<graph edgedefault='directed'><group>{NODES}</group></graph>", "<node> within a <group>"),
+        (f"<graph edgedefault='directed'>{NODES}{EDGE}</graph>{EDGE}", "<edge> within a <graphml>"),
+        (f"<graph edgedefault='directed'>{WEIGHT}{NODES}{EDGE}</graph>", "<key> within a <graph>"),
         (
             f"{WEIGHT}<graph edgedefault='directed'>{NODES}"
             "<edge source='a' target='b'><data key='d0'>x</data></edge></graph>",

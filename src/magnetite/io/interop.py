@@ -146,8 +146,10 @@ def to_scipy(item: EdgeList) -> "coo_array":
 
 
 def listed_pyg(data: Any) -> Iterable[Any]:
-    """A PyG `Batch`, a single `Data` or an iterable of them, as an iterable of `Data`."""
+    """A PyG `Batch`, a single `Data`, a `Dataset` or an iterable of `Data`, as an iterable of `Data`."""
     _check_pyg(data)
+    if any(kind.__name__ == "Dataset" for kind in type(data).__mro__):  # its edge_index is that of all graphs joined
+        return data if isinstance(data, Iterable) else [data[i] for i in range(len(data))]
     return data.to_data_list() if hasattr(data, "to_data_list") else listed(data, "edge_index")
 
 

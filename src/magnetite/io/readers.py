@@ -8,8 +8,10 @@ import csv
 import io
 import json
 import math
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 from xml.etree import ElementTree
@@ -24,9 +26,23 @@ Row = tuple[int, list[str]]
 COLUMNS = (
     ("source", "from", "src", "u", "tail"),
     ("target", "to", "dst", "destination", "v", "head"),
-    ("weight", "w", "edge_weight"),
+    ("weight", "w", "edgeweight", "value"),
 )
-"""Names of the columns that are recognised in a header."""
+"""Names of the columns that are recognised in a header, and in the last line those of weights in any format.
+
+Names are compared by `_plain`: the case, spaces, `_` and `-` do not matter.
+"""
+
+FURTHER_COLUMNS = (
+    ("fromid", "fromnode", "sourceid", "sourcenode", "node1", "start", "citing", "caller", "parent", "i"),
+    ("toid", "tonode", "targetid", "targetnode", "node2", "end", "cited", "callee", "child", "j"),
+    (),
+)
+"""Names of columns that are recognised where those in `COLUMNS` do not give a source and a target."""
+
+WEIGHTS = COLUMNS[2]
+
+NUMBERED = re.compile(r"node\d+")
 
 NAMING = "name the columns source, target and, if there are weights, weight"
 
@@ -100,6 +116,7 @@ def _read_edge_list(path: Path) -> EdgeList:
 def _read_csv(path: Path) -> EdgeList:
     text = _text(path)
     rows = _csv_rows(text, ",")
+    _check_comments(text, rows)
     for other, name in ((";", "semicolons"), ("\t", "tabs")):
         if rows and any(other in cell for cell in rows[0][1]) and _is_separated(text, other):
             raise ValueError(f"it seems to be separated by {name}: separate the columns by commas")
@@ -123,6 +140,19 @@ def _csv_rows(text: str, delimiter: str) -> list[Row]:
         raise ValueError(f"line {lines.line_num} is not valid CSV: {error}") from None
 
 
+def _check_comments(text: str, rows: list[Row]) -> None:
+    """Refuse lines that begin with a `#` without quotes, which may be comments, except for a header in the first."""
+    lines = list(io.StringIO(text, newline=""))
+    end = 0
+    for i, (number, row) in enumerate(rows):
+        begin = next(line for line in range(end, number) if lines[line].strip("\r\n"))  # a row may have several lines
+        end = number
+        if lines[begin].lstrip().startswith("#") and (i > 0 or not all(_places(_header(row))[:2])):
+            raise ValueError(
+                f"line {begin + 1} starts with '#', but CSV has no comments: remove it, or write a name in quotes"
+            )
+
+
 def _from_rows(rows: list[Row]) -> EdgeList:
     """Rows `source target [weight]`, below a header or not. Names that are integers are sorted as numbers."""
     if not rows:
@@ -132,8 +162,6 @@ def _from_rows(rows: list[Row]) -> EdgeList:
     if not rows:
         raise ValueError(f"it contains no edges below the header in line {header}")
     for number, row in rows:
-        if row[0].startswith("# "):
-            raise ValueError(f"line {number} starts with '# ', but CSV has no comments: remove it")
         if len(row) != width:
             raise ValueError(f"line {number} has {len(row)} columns, but line {header} has {width}")
         for column in columns:
@@ -157,22 +185,21 @@ def _columns(rows: list[Row]) -> tuple[list[int], list[Row]]:
     A header is recognised by the names in `COLUMNS` alone. A first row that may be a header or an edge is refused.
     """
     number, first = rows[0]
-    cells = [cell.lower() for cell in first]
-    cells[0] = cells[0].lstrip("# ")
-    found = [[i for i, cell in enumerate(cells) if cell in names] for names in COLUMNS]
+    cells = _header(first)
+    found = _places(cells)
     if any(len(places) > 1 for places in found[:2]) or (found[0] and found[1] and len(found[2]) > 1):
         raise ValueError(f"line {number} names a column twice ({_shown(first)}): {NAMING}")
-    if found[0] and found[1]:
+    if found[0] and found[1] and not _is_numbered_edge(rows, cells):
         columns = [places[0] for places in found if places]
-        if len(cells) == 2:
-            _check_is_header(rows, {first[column] for column in columns})
+        if len(cells) == 2 or (len(columns) == 2 and any(map(_is_number, cells))):
+            _check_is_header(rows, cells)
         _check_further_columns(rows, columns)
         return columns, rows[1:]
-    halves = [cells[places[0]] for places in found[:2] if places]
-    if halves and len(halves[0]) > 1:
+    halves = [first[places[0]] for places in found[:2] if places]
+    if len(halves) == 1:
         raise ValueError(
-            f"line {number} may be a header, but only {halves[0]!r} is the name of a column: {NAMING}, in a line above "
-            "it if it is an edge"
+            f"line {number} may be a header, but only {halves[0]!r:.60} is the name of a column: {NAMING}, in a line "
+            "above it if it is an edge"
         )
     if len(first) not in (2, 3):
         raise ValueError(f"line {number} has {len(first)} columns, expected 2 or 3; in a table of more, {NAMING}")
@@ -186,32 +213,85 @@ def _columns(rows: list[Row]) -> tuple[list[int], list[Row]]:
     return list(range(len(first))), rows
 
 
-def _check_is_header(rows: list[Row], words: set[str]) -> None:
+@lru_cache(4096)
+def _plain(name: str) -> str:
+    """A name in lower case without spaces, `_` and `-`."""
+    return re.sub(r"[\s_-]+", "", name.lower())
+
+
+def _header(first: list[str]) -> list[str]:
+    return [_plain(first[0].lstrip("# ")), *map(_plain, first[1:])]
+
+
+def _places(cells: list[str]) -> list[list[int]]:
+    """The places of the names of sources, targets and weights in a first row.
+
+    A single letter, `node1` and `node2` may well be nodes, so they count only if there is a source and a target.
+    """
+    found = [[i for i, cell in enumerate(cells) if cell in names] for names in COLUMNS]
+    if not (found[0] and found[1]):
+        both = [own + further for own, further in zip(COLUMNS, FURTHER_COLUMNS, strict=True)]
+        found = [[i for i, cell in enumerate(cells) if cell in names] for names in both]
+    if not (found[0] and found[1]):
+        weak = {i for i, cell in enumerate(cells) if len(cell) == 1 or NUMBERED.fullmatch(cell)}
+        found = [[i for i in places if i not in weak] for places in found]
+    return found
+
+
+def _is_numbered_edge(rows: list[Row], cells: list[str]) -> bool:
+    """Whether a first row such as `node1,node2,0.5` is an edge, like those below it."""
+    if len(cells) != 3 or not _is_number(cells[2]):
+        return False
+    names = [*cells[:2], *(_plain(cell) for _, row in rows[1:] for cell in row[:2])]
+    return all(map(NUMBERED.fullmatch, names))
+
+
+def _check_is_header(rows: list[Row], cells: list[str]) -> None:
     """Refuse a first row such as `u,v` that may be a header or an edge; `source,target` is always a header."""
-    if {word.lower() for word in words} == {"source", "target"}:
+    number, first = rows[0]
+    if set(cells) == {"source", "target"}:
         return
     nodes = {cell for _, row in rows[1:] for cell in row[:2]}
-    short = all(len(word) == 1 for word in words) and not all(map(_is_integer, nodes))
-    if short or words & nodes:
+    short = all(len(cell) == 1 for cell in cells) and not all(map(_is_integer, nodes))
+    numbered = any(map(NUMBERED.fullmatch, cells)) and any(NUMBERED.fullmatch(_plain(node)) for node in nodes)
+    if short or numbered or any(map(_is_number, cells)) or set(first) & nodes:
         raise ValueError(
-            f"line {rows[0][0]} ({_shown(rows[0][1])}) may be a header or an edge: {NAMING}, in a line above it if it "
-            "is an edge"
+            f"line {number} ({_shown(first)}) may be a header or an edge: {NAMING}, in a line above it if it is an edge"
         )
 
 
 def _check_further_columns(rows: list[Row], columns: list[int]) -> None:
-    """Columns that are not known are ignored, unless they may be weights or say that edges are undirected."""
+    """Refuse undirected edges, and beside no weights any column that may contain them.
+
+    A column is ignored if there are weights, if it is empty, or if it says of every edge that it is directed.
+    """
     number, first = rows[0]
-    for column in set(range(len(first))) - set(columns):
-        cells = [(line, row[column]) for line, row in rows[1:] if column < len(row)]
-        if len(columns) == 2 and cells and all(_is_number(cell) for _, cell in cells):
+    for column in sorted(set(range(len(first))) - set(columns)):
+        cells = [(line, row[column].lower()) for line, row in rows[1:] if column < len(row)]
+        about = _plain(first[column])
+        for line, cell in cells:
+            if cell == "undirected" or not _says_directed(about, cell):
+                raise ValueError(
+                    f"line {line} is not directed by its column {first[column]!r:.60}: write an undirected edge as two "
+                    "directed edges"
+                )
+        known = about in DIRECTED or about in UNDIRECTED or all(cell in ("", "directed") for _, cell in cells)
+        if len(columns) == 2 and not known:
             raise ValueError(
-                f"column {first[column]!r:.60} in line {number} contains numbers, but is not called weight: rename it "
-                "if it contains the weights, otherwise remove it"
+                f"column {first[column]!r:.60} in line {number} is not read: name it weight if it contains the "
+                "weights, otherwise remove it"
             )
-        wrong = next((line for line, cell in cells if cell.lower() == "undirected"), None)
-        if wrong is not None:
-            raise ValueError(f"line {wrong} is undirected: write it as two directed edges")
+
+
+DIRECTED, UNDIRECTED = ("directed", "isdirected"), ("undirected", "isundirected")
+"""Names of columns and attributes that say whether an edge is directed."""
+
+
+def _says_directed(name: str, value: str) -> bool:
+    """Whether a cell of a column says that an edge is directed, or nothing about it."""
+    if name in DIRECTED:
+        return value in ("true", "1", "yes", "directed")
+    return name not in UNDIRECTED or value in ("false", "0", "no", "directed")
 
 
 def _shown(cells: list[str]) -> str:
@@ -239,6 +319,18 @@ def _weight(text: str, line: int) -> float:
     return weight
 
 
+DATA = "write weights as <data> of a <key> for edges with the attr.name weight"
+
+PARENTS = {
+    "graph": ("graphml",),
+    "key": ("graphml",),
+    "node": ("graph",),
+    "edge": ("graph",),
+    "hyperedge": ("graph",),
+}
+"""Where the elements of GraphML that make the graph may be."""
+
+
 class _Tree(ElementTree.TreeBuilder):
     """A tree of elements without namespaces. Document types are refused, because their entities can be bombs."""
 
@@ -263,9 +355,11 @@ def _read_graphml(path: Path) -> EdgeList:
             raise ValueError("it contains a graph within a node or an edge, which has no flat form: ungroup it first")
     if graph.find("hyperedge") is not None:
         raise ValueError("it contains hyperedges: replace each by edges")
+    _check_structure(root)
     names = [_attribute(node, "id") for node in graph.findall("node")]
     position = _positions(names)
-    key, default = _weight_key(root)
+    keys = _edge_keys(root)
+    key, default = _weight_key(keys)
     directed = _directed(graph.get("edgedefault"), "edgedefault of the graph", ("directed", "undirected"))
     edges, weights, both = [], [], []
     for element in graph.findall("edge"):
@@ -274,7 +368,16 @@ def _read_graphml(path: Path) -> EdgeList:
         for end in ends:
             if end not in position:
                 raise ValueError(f"{where} refers to node {end!r}, which is not declared")
-        given = [data.text or "" for data in element.findall("data") if data.get("key") == key and key is not None]
+        for name in element.keys():  # noqa: SIM118 (an element is a sequence of elements)
+            if _plain(name.rpartition("}")[2]) in WEIGHTS:
+                raise ValueError(f"{where} has an attribute {name!r:.60}, which GraphML does not have: {DATA}")
+        given = []
+        for data in element.findall("data"):
+            own = _attribute(data, "key")
+            if own not in keys:
+                raise ValueError(f"{where} has data with the key {own!r:.60}, which is not declared for edges: {DATA}")
+            if own == key:
+                given.append(data.text or "")
         if len(given) > 1:
             raise ValueError(f"{where} has several weights")
         text = given[0].strip() if given else default
@@ -285,16 +388,40 @@ def _read_graphml(path: Path) -> EdgeList:
     return _edge_list(edges, weights, both, names)
 
 
-def _weight_key(root: ElementTree.Element) -> tuple[str | None, str | None]:
+def _check_structure(root: ElementTree.Element) -> None:
+    """Refuse elements in a place where they would be ignored although they are a part of the graph."""
+    for parent in root.iter():
+        for child in parent:
+            if parent.tag not in PARENTS.get(child.tag, (parent.tag,)):
+                raise ValueError(f"it contains a <{child.tag}> within a <{parent.tag:.60}>, which is not GraphML")
+            if parent.tag == "edge" and _plain(child.tag) in WEIGHTS:
+                raise ValueError(f"it contains a <{child.tag:.60}> within an <edge>, which is not GraphML: {DATA}")
+
+
+def _edge_keys(root: ElementTree.Element) -> dict[str, ElementTree.Element]:
+    """The keys of data of edges by their ids."""
+    keys: dict[str, ElementTree.Element] = {}
+    for key in root.findall("key"):
+        if key.get("for", "all") in ("edge", "all"):
+            own = _attribute(key, "id")
+            if own in keys:
+                raise ValueError(f"it declares several keys with the id {own!r:.60}: keep one")
+            keys[own] = key
+    return keys
+
+
+def _weight_key(keys: Mapping[str, ElementTree.Element]) -> tuple[str | None, str | None]:
     """The id of the key of weights and the default weight, None where there is none."""
-    keys = [key for key in root.findall("key") if key.get("for", "all") in ("edge", "all")]
-    keys = [key for key in keys if (key.get("attr.name") or key.get("id") or "").lower() == "weight"]
-    if len(keys) > 1:
-        raise ValueError("it declares several keys with the name weight: keep one")
-    if not keys:
+    names = {own: key.get("attr.name") or own for own, key in keys.items()}
+    found = [own for own, name in names.items() if _plain(name) in WEIGHTS]
+    if len(found) > 1:
+        raise ValueError(
+            f"it declares several keys with the name weight ({_shown([names[own] for own in found])}): keep one"
+        )
+    if not found:
         return None, None
-    default = keys[0].find("default")
-    return _attribute(keys[0], "id"), None if default is None else (default.text or "").strip()
+    default = keys[found[0]].find("default")
+    return found[0], None if default is None else (default.text or "").strip()
 
 
 def _attribute(element: ElementTree.Element, name: str) -> str:
@@ -338,12 +465,28 @@ def _read_json(path: Path) -> EdgeList:
                 raise ValueError(f"an edge refers to node {end!r:.60}, which is not in nodes")
         edges.append([position[end] for end in ends])
         where = f"edge {ends[0]!r:.60} → {ends[1]!r:.60}"
-        weights.append(number_of(link["weight"], where) if "weight" in link else None)
+        _check_direction(link, directed is not False, where)
+        named = [key for key in link if _plain(key) in WEIGHTS]
+        if len(named) > 1:
+            raise ValueError(f"{where} has several weights ({_shown(named)}): keep one")
+        weights.append(number_of(link[named[0]], where) if named else None)
     undirected = directed is False
     seen = {tuple(sorted(edge)) if undirected else tuple(edge) for edge in edges}
     if multigraph is False and len(seen) < len(edges):
         raise ValueError("it has repeated edges, but multigraph is false: remove them, or set multigraph to true")
     return _edge_list(edges, weights, [undirected] * len(edges), names)
+
+
+def _check_direction(link: Mapping[str, Any], directed: bool, where: str) -> None:
+    """Refuse a link that says otherwise than the graph whether it is directed."""
+    for key, value in link.items():
+        name = _plain(key)
+        wrong = (name in DIRECTED and value is not directed) or (name in UNDIRECTED and value is not (not directed))
+        if wrong or (directed and isinstance(value, str) and value.lower() == "undirected"):
+            raise ValueError(
+                f"{where} has {key!r:.60} {value!r:.60} in a graph that is {'' if directed else 'un'}directed: "
+                "write an undirected edge as two directed edges"
+            )
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -367,6 +510,9 @@ def _objects(content: Mapping[str, Any], key: str, needed: Iterable[str]) -> lis
 
 def _flag(content: Mapping[str, Any], key: str) -> bool | None:
     value = content.get(key)
+    other = next((name for name in content if name != key and _plain(name) == key), None)
+    if other is not None:
+        raise ValueError(f"it has {other!r:.60}, which is not read: write it {key!r}")
     if key in content and not isinstance(value, bool):
         raise ValueError(f"{key} must be true or false, got {value!r:.60}")
     return value
