@@ -16,7 +16,17 @@ from magnetite.code.dataflow.effects import (
     WRITE,
 )
 from magnetite.code.dataflow.scopes import Variable
-from magnetite.code.dataflow.values import CONTAINER_OPERATORS, aliases, elements, inside, literal, new, plain
+from magnetite.code.dataflow.values import (
+    CONTAINER_OPERATORS,
+    aliases,
+    elements,
+    hold,
+    inside,
+    is_slice,
+    literal,
+    new,
+    plain,
+)
 from magnetite.code.dataflow.walk import Draft, FollowCalls, Group, Source, evaluate, numbered, rule, visit, visit_base
 
 
@@ -65,7 +75,10 @@ def _store_part(
         for variable, inner in aliases(draft, node.value):
             draft.log.append((DEEP_WRITE if inner else HEAP_WRITE, variable, inner[0] if inner else own, index))
     if sources:
-        draft.copies += [(part, source) for part in inside(aliases(draft, node.value), own) for source in sources]
+        parts = inside(aliases(draft, node.value), own)
+        draft.copies += [(part, source) for part in parts for source in sources]
+        if not is_attribute and is_slice(node.slice):  # `xs[:] = ys` takes the elements
+            hold(draft, parts, inside(sources))
     return index
 
 
@@ -211,7 +224,10 @@ def augmented_assign(draft: Draft, node: ast.AugAssign, parent: int, field: str)
         draft.log += [write, (AUGMENT, write[1], write[2], written)]
     if isinstance(node.op, CONTAINER_OPERATORS):  # `ys += [xs]`
         taken = elements(draft, node.value)
-        draft.extended += [(part, source) for part in inside(aliases(draft, target)) for source in taken]
+        grown = aliases(draft, target)
+        if isinstance(target, ast.Subscript) and is_slice(target.slice):  # `ys[:] += [xs]`
+            grown = grown + aliases(draft, target.value)
+        draft.extended += [(part, source) for part in inside(grown) for source in taken]
     if isinstance(target, ast.Name):  # what is added to a number or a string is one
         draft.scope.variable(target.id).plain += 1
 

@@ -133,7 +133,10 @@ def put(draft: Draft, node: ast.Call, function: ast.Attribute) -> None:
             hold(draft, inside(aliases(draft, node.args[0])), aliases(draft, node.args[1]))
             return
         stored = node.args[-1:] if name == "insert" else node.args
-        hold(draft, inside(aliases(draft, function.value)), members(draft, stored))
+        held = members(draft, stored)
+        if name == "__setitem__" and is_slice(node.args[0]):
+            held += inside(held)
+        hold(draft, inside(aliases(draft, function.value)), held)
     elif name in EXTENDERS:
         hold(draft, inside(aliases(draft, function.value)), _entries(draft, node, name == "update"))
 
@@ -182,6 +185,16 @@ def _subscript(draft: Draft, node: ast.Subscript) -> list[Source]:
     found = inside(aliases(draft, node.value))
     # a slice of an array is a view, like an element; a slice of a list has the same elements
     return found + new(draft, found) if type(node.slice) is ast.Slice else found
+
+
+def is_slice(node: ast.expr) -> bool:
+    """Whether an index selects several elements: `i:j`, `slice(i, j)`, a tuple with one of them."""
+    match node:
+        case ast.Slice() | ast.Call(ast.Name("slice")):
+            return True
+        case ast.Tuple(indices):
+            return any(map(is_slice, indices))
+    return False
 
 
 def _walrus(draft: Draft, node: ast.NamedExpr) -> list[Source]:
