@@ -106,6 +106,58 @@ def test_changes_are_seen_through_containers(case):
     assert one != other
 
 
+READ_LATER = {
+    "a generator": "(v for v in xs)",
+    "a generator of new objects": "(v + 1 for v in xs)",
+    "a generator that looks elsewhere": "(len(xs) for v in ys)",
+    "a generator in a call": "enumerate(v for v in xs)",
+    "a generator or a list": "(v for v in xs) if c else []",
+    "zip": "zip(xs, ys)",
+    "map": "map(str, xs)",
+    "enumerate": "enumerate(xs)",
+    "reversed": "reversed(xs)",
+    "filter": "filter(None, xs)",
+    "iter": "iter(xs)",
+    "chain": "itertools.chain(ys, xs)",
+    "keys": "xs.keys()",
+    "values": "xs.values()",
+    "items": "xs.items()",
+}
+
+
+@pytest.mark.parametrize("before, used", [("z = {}", "z"), ("z = {}\nr = z", "r"), ("t = [{}]", "t[0]")])
+@pytest.mark.parametrize("case", READ_LATER)
+def test_iterators_read_where_they_are_used(case, before, used):
+    made = before.format(READ_LATER[case])
+    one, other = map(hash_of, swapped("xs.append(1)", f"n = list({used})", before=made, after="return n"))
+    assert one != other
+
+
+RUN_LATER = {
+    "any": ("g = (xs.pop() for v in ys)", "any(g)"),
+    "a loop": ("g = (xs.pop() for v in ys)", "for p in g:\n    pass"),
+    "another name": ("g = (xs.pop() for v in ys)\nh = g", "any(h)"),
+    "an element": ("g = (v.pop() for v in [xs])", "any(g)"),
+    "one of several": ("g, h = (xs.pop() for v in ys), 1", "any(g)"),
+    "walrus": ("(g := (xs.pop() for v in ys))", "any(g)"),
+    "a lambda": ("g = map(lambda v: xs.pop(), ys)", "any(g)"),
+    "a nested function": ("def p(v):\n    xs.pop()\ng = map(p, ys)", "any(g)"),
+}
+
+
+@pytest.mark.parametrize("case", RUN_LATER)
+def test_generators_run_where_they_are_used(case):
+    before, use = RUN_LATER[case]
+    one, other = map(hash_of, swapped(use, LOOKS, before=before, after="return n"))
+    assert one != other
+
+
+def test_generators_see_variables_that_are_bound_later():
+    pair = swapped("p = 2", "n = list(g)", before="p = 1\ng = (v + p for v in xs)", after="return n")
+    one, other = map(hash_of, pair)
+    assert one != other
+
+
 INDEPENDENT = {
     "what is beside it in a list": swapped("xs.append(1)", "n = len(ys)", before="t = [xs, ys]", after="return n"),
     "what is beside it in a call": swapped("xs.append(1)", "n = len(ys)", before="t = Box(xs, ys)", after="return n"),
@@ -121,6 +173,13 @@ INDEPENDENT = {
     "the variable of a loop over numbers": (
         "t = []\nfor i in range(a):\n    t.append(i)\n    i += 1\n    y = str(t)\nreturn y",
         "t = []\nfor i in range(a):\n    t.append(i)\n    y = str(t)\n    i += 1\nreturn y",
+    ),
+    "an iterator over something else": swapped("xs.append(1)", "n = list(z)", before="z = zip(ys)", after="return n"),
+    "a list of what an iterator gave": swapped(
+        "xs.append(1)", "n = len(t)", before="t = list(enumerate(xs))", after="return n"
+    ),
+    "the largest that a generator gave": swapped(
+        "xs.append(1)", "n = str(m)", before="m = max(v + 1 for v in xs)", after="return n"
     ),
     "returned together": swapped("xs.append(1)", "n = len(ys)", after="return [xs, ys], n"),
     "passed on together": swapped("xs.append(1)", "n = len(ys)", before="print([xs, ys])", after="return n"),

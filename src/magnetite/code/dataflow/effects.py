@@ -25,8 +25,8 @@ object in place; APPLY: the effects of a nested function at a call of it; INVOKE
 holds; BARRIER: `yield` and `await`.
 """
 
-SUBSCRIPT, ANY = "[]", "*"
-"""Selectors: the elements of an object; all its parts, where it is unknown which."""
+SUBSCRIPT, ANY, ORIGIN = "[]", "*", "<origin>"
+"""Selectors: the elements of an object; all its parts, where it is unknown which; what an iterator reads later."""
 
 Effect = tuple[int, Any, str | None, int]
 """Kind, `scopes.Variable` (None for a barrier), selector, node."""

@@ -4,25 +4,28 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from magnetite.code.dataflow.assignments import iterate, note_counter, note_plain, store
+from magnetite.code.dataflow.assignments import iterate, name_iterator, note_counter, note_plain, store
 from magnetite.code.dataflow.effects import (
     APPLY,
+    BARRIER,
     HEAP_READ,
     INSERT,
     INSERTERS,
     INVOKE,
     MUTATE,
     MUTATORS,
+    READ,
     REARRANGE,
     REARRANGERS,
     SEQUENCE_MAKERS,
     SEQUENCE_METHODS,
     SUBSCRIPT,
     USE,
+    WRITE,
     WRITERS,
 )
 from magnetite.code.dataflow.scopes import Scope
-from magnetite.code.dataflow.values import aliases, attribute_named, hold, inside, new, put, receivers
+from magnetite.code.dataflow.values import aliases, attribute_named, defer, hold, inside, new, put, receivers
 from magnetite.code.dataflow.walk import (
     LAST,
     POSITION,
@@ -339,10 +342,12 @@ def suspension(draft: Draft, node: Any, parent: int, field: str) -> Path:
 def walrus(draft: Draft, node: ast.NamedExpr, parent: int, field: str) -> Path:
     """`(x := value)`, bound outside comprehensions."""
     index = draft.add("NamedExpr", None, parent, field, node.lineno)
+    begin = len(draft.log)
     used, _ = evaluate(draft, node.value, index, "value")
     sources = aliases(draft, node.value)
     scope, draft.scope = draft.scope, draft.scope.for_walrus()
     draft.side_effects += 1
+    name_iterator(draft, [node.target], node.value, begin)
     store(draft, node.target, index, "target", used, sources)
     draft.scope = scope
     if scope.for_walrus() is scope:
@@ -357,11 +362,13 @@ def comprehension(draft: Draft, node: Any, parent: int, field: str) -> Path:
     outer = draft.scope
     inner = Scope("comprehension", outer, draft.unit)
     heads: list[int] = []
+    begin = 0
     for k, generator in enumerate(node.generators):
         asynchronous = "async" if generator.is_async else None
         number = draft.add("comprehension", asynchronous, index, numbered("generators", k))
         head, used, sources = iterate(draft, generator.iter, number)
         draft.scope = inner  # the first iterable is evaluated outside
+        begin = begin or len(draft.log)
         store(draft, generator.target, number, "target", used, sources)
         note_counter(draft, generator.target, generator.iter)
         for j, condition in enumerate(generator.ifs):
@@ -375,10 +382,15 @@ def comprehension(draft: Draft, node: Any, parent: int, field: str) -> Path:
             visit(draft, getattr(node, name), index, name)
             held += aliases(draft, getattr(node, name))
     draft.values[id(node)] = new(draft, held)
+    later = draft.log[begin:]
     end = draft.block
     for head in reversed(heads):
         draft.link_back(head, [end])
         end = head
     draft.start([heads[0]])
     draft.scope = outer
+    if type(node) is ast.GeneratorExp:
+        read = aliases(draft, node.generators[0].iter)
+        read += [(one, (part,) if part else ()) for kind, one, part, _ in later if kind not in (READ, WRITE, BARRIER)]
+        draft.values[id(node)] = defer(draft, draft.values[id(node)], [*dict.fromkeys(read)])
     return () if type(node) is ast.ListComp else None

@@ -29,6 +29,7 @@ from magnetite.code.dataflow.effects import (
     INSERT,
     INVOKE,
     MUTATE,
+    ORIGIN,
     READ,
     REARRANGE,
     SUBSCRIPT,
@@ -314,7 +315,7 @@ class Locations:
             root.heap = Cell(named=root.name != "<value>")
         draft = self.draft
         unify((_cell(one), _cell(other)) for one, other in draft.copies)
-        held = draft.held + draft.extended
+        held = draft.held + draft.extended + _kept_iterators(draft)
         if held:
             plain = _plain_variables(held, effects if draft.units > 1 else [])
             for whole, member in held:
@@ -559,6 +560,21 @@ def _fields(heap: Cell, selector: str) -> tuple[tuple[Cell, bool], ...]:
     return ((first, first.shared), *((field, True) for field in others if field is not first))
 
 
+def _kept_iterators(draft: Draft) -> list[tuple[Source, Source]]:
+    """Let iterators that are bound or put away, not used up at once, hold what they read."""
+    if not draft.lazy:
+        return []
+    found: dict[Variable, None] = {}
+    pairs = draft.copies + draft.held + draft.extended + draft.alike
+    pending = [variable for _, (variable, path) in pairs if not path and variable in draft.lazy]
+    while pending:
+        variable = pending.pop()
+        if variable not in found:
+            found[variable] = None
+            pending += [one for one, path in draft.lazy[variable] if not path and one in draft.lazy]
+    return [((one, (ORIGIN,)), source) for one in found for source in draft.lazy[one]]
+
+
 def _accesses(effects: list[Any]) -> dict[Access, None]:
     """The distinct accesses to the heap among effects."""
     return {(kind, variable.root, selector): None for kind, variable, selector, _ in effects if kind in _ON_HEAP}
@@ -630,6 +646,14 @@ def _summaries(draft: Draft, outward: dict[int, Effect]) -> dict[int, list[Effec
                 direct[unit][(kind, root, selector, 0)] = None
             if kind in _CALLS:
                 calls[unit].update(_called(kind, root))
+    for unit, effects in draft.deferred.items():
+        for kind, variable, selector, _ in effects:
+            if kind in _CALLS:
+                calls[unit].update(_called(kind, variable.root))
+            if kind != BARRIER and variable.root.scope.kind != "comprehension":
+                direct[unit][(kind, variable.root, selector, 0)] = None
+            elif kind in _ON_HEAP or kind == USE:
+                direct[unit][(HEAP_READ if kind == USE else kind, variable.root, selector, 0)] = None
     return {unit: _closure(unit, direct, calls) for unit in range(draft.units)}
 
 

@@ -29,6 +29,13 @@ _TUPLES = """
 TUPLES = frozenset(_TUPLES.split())
 """Functions and methods whose result has tuples of such elements."""
 
+_LAZY = """
+    reversed iter aiter filter map chain islice cycle takewhile dropwhile filterfalse starmap accumulate keys values
+    elements tee compress from_iterable zip enumerate zip_longest pairwise batched groupby items
+"""
+LAZY = frozenset(_LAZY.split())
+"""Those among them that read their arguments, or their receiver, only where the result is used."""
+
 MAPPINGS = frozenset({"dict", "OrderedDict", "defaultdict", "Counter", "ChainMap", "fromkeys"})
 CHOICES = frozenset({"next", "anext", "min", "max", "choice", "reduce", "heappop", "heappushpop", "heapreplace"})
 """Functions whose result is an argument, or an element of one."""
@@ -111,6 +118,28 @@ def new(draft: Draft, held: Iterable[Source], *selectors: str) -> list[Source]:
     container = (Variable("<value>", draft.scope).bind(), ())
     hold(draft, inside([container], *selectors), held)
     return [container]
+
+
+def defer(draft: Draft, iterator: list[Source], read: list[Source]) -> list[Source]:
+    """Record what a new iterator, or a view, reads where it is used; return the iterator."""
+    if read:
+        iterator = iterator or [(Variable("<value>", draft.scope).bind(), ())]
+        draft.lazy[iterator[0][0]] = read
+    return iterator
+
+
+def is_lazy(node: ast.expr) -> bool:
+    """Whether an expression makes an iterator or a view."""
+    match node:
+        case ast.GeneratorExp():
+            return True
+        case ast.Call(ast.Name(name)) | ast.Call(ast.Attribute(_, name)):
+            return name in LAZY
+        case ast.IfExp(_, one, other):
+            return is_lazy(one) or is_lazy(other)
+        case ast.BoolOp(_, values):
+            return any(map(is_lazy, values))
+    return False
 
 
 def hold(draft: Draft, wholes: Iterable[Source], members: Iterable[Source]) -> None:
@@ -253,9 +282,10 @@ def _known_call(draft: Draft, node: ast.Call, name: str, receiver: ast.expr | No
     arguments: Sequence[ast.expr | None] = node.args
     if name in COPIES or name in TUPLES:
         given = inside(members(draft, [receiver, *arguments]))
+        read = members(draft, [receiver, *arguments]) if name in LAZY else []
         if name in ("from_iterable", "starmap"):
             given = inside(given)
-        return new(draft, given if name in COPIES else new(draft, given))
+        return defer(draft, new(draft, given if name in COPIES else new(draft, given)), read)
     if name in MAPPINGS:
         values = members(draft, arguments[1:]) if name == "fromkeys" else []
         return new(draft, _entries(draft, node, True) + values)
@@ -267,7 +297,7 @@ def _known_call(draft: Draft, node: ast.Call, name: str, receiver: ast.expr | No
         return [(copy, ())]
     if name in CHOICES:
         given = members(draft, arguments) + _keywords(draft, node)
-        return given + inside(given)
+        return [source for source in given if source[0] not in draft.lazy] + inside(given)
     if receiver is not None and name in GETTERS:
         return inside(aliases(draft, receiver)) + members(draft, arguments[1:])
     if receiver is not None and name == "popitem":
