@@ -75,6 +75,21 @@ CHANGED_THROUGH = {
     "several targets": ("xs = p = []", "p.append(5)"),
     "a method by another name": ("add = xs.append", "add(5)"),
     "a method by another name that puts": ("t = []\nadd = t.append\nadd(xs)", "t[0].append(5)"),
+    "a method in a list": ("fs = [xs.append]", "fs[0](5)"),
+    "a method in a dictionary": ("fs = {k: xs.append}", "fs[k](5)"),
+    "a method in an attribute": ("a.r = xs.append", "a.r(5)"),
+    "a method that is put into a list": ("t = []\nt.append(xs.append)", "t[0](5)"),
+    "a method in a loop": ("fs = [xs.append]", "for p in fs:\n    p(5)"),
+    "a method by getattr": ("", "getattr(xs, 'append')(5)"),
+    "a method by getattr and a name": ("add = getattr(xs, 'append')", "add(5)"),
+    "one of two methods": ("", "(xs.append if c else ys.append)(5)"),
+    "a method for a nested function": ("def g(p, q):\n    p(q)", "g(xs.append, 5)"),
+    "a named method for a nested function": ("def g(p, q):\n    p(q)\nadd = xs.append", "g(add, 5)"),
+    "a method as an argument": ("", "list(map(xs.append, ys))"),
+    "a method as a keyword": ("", "walk(ys, found=xs.append)"),
+    "a method in a list that puts": ("t = []\nfs = [t.append]\nfs[0](xs)", "t[0].append(5)"),
+    "a method in an attribute that puts": ("t = []\na.r = t.append\na.r(xs)", "t[0].append(5)"),
+    "one of two methods that puts": ("t = []\n(ys.append if c else t.append)(xs)", "t[0].append(5)"),
     "the container of a container": ("t = [xs]\nu = [t]", "u[0][0].append(5)"),
     "a container that is put away before": ("t = []\nu = [t]\nt.append(xs)", "u[0][0].append(5)"),
 }
@@ -180,6 +195,10 @@ INDEPENDENT = {
     ),
     "the largest that a generator gave": swapped(
         "xs.append(1)", "n = str(m)", before="m = max(v + 1 for v in xs)", after="return n"
+    ),
+    "a method of something else": swapped("fs[0](1)", "n = len(xs)", before="fs = [ys.append]", after="return n"),
+    "a function of a module as an argument": swapped(
+        "p = reduce(operator.add, xs)", "n = len(xs)", after="return n, p"
     ),
     "returned together": swapped("xs.append(1)", "n = len(ys)", after="return [xs, ys], n"),
     "passed on together": swapped("xs.append(1)", "n = len(ys)", before="print([xs, ys])", after="return n"),

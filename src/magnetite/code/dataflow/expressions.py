@@ -8,6 +8,7 @@ from magnetite.code.dataflow.assignments import iterate, name_iterator, note_cou
 from magnetite.code.dataflow.effects import (
     APPLY,
     BARRIER,
+    BOUND_METHODS,
     HEAP_READ,
     INSERT,
     INSERTERS,
@@ -25,11 +26,22 @@ from magnetite.code.dataflow.effects import (
     WRITERS,
 )
 from magnetite.code.dataflow.scopes import Scope
-from magnetite.code.dataflow.values import aliases, attribute_named, defer, hold, inside, new, put, receivers
+from magnetite.code.dataflow.values import (
+    aliases,
+    attribute_named,
+    bound_method,
+    defer,
+    hold,
+    inside,
+    new,
+    put,
+    receivers,
+)
 from magnetite.code.dataflow.walk import (
     LAST,
     POSITION,
     RULES,
+    TYPE,
     Draft,
     Group,
     Path,
@@ -62,7 +74,13 @@ def name(draft: Draft, node: ast.Name, parent: int, field: str) -> Path:
 def attribute(draft: Draft, node: ast.Attribute, parent: int, field: str) -> Path:
     """`x.attr`, read."""
     index = len(draft.nodes)
-    return _select(draft, _attribute_base(draft, node, parent, field), node.attr, index)
+    path = _attribute_base(draft, node, parent, field)
+    if node.attr in BOUND_METHODS:
+        draft.values[id(node)] = inside(aliases(draft, node.value), node.attr) + bound_method(draft, node.value)
+        if field.partition(":")[0] == "args" or draft.nodes[parent][TYPE] == "keyword":  # assumed to be called at once
+            draft.side_effects += 1
+            draft.log += [(MUTATE, one, part, index) for one, part, _ in receivers(draft, node.value, path)]
+    return _select(draft, path, node.attr, index)
 
 
 def _attribute_base(draft: Draft, node: ast.Attribute, parent: int, field: str) -> Path:
@@ -272,6 +290,8 @@ def _call_function(draft: Draft, node: ast.Call, index: int, name: str) -> Path:
     first = _arguments(draft, node, index)
     draft.side_effects += 1  # unless no nested function of this name has any
     draft.log.append((APPLY, draft.scope.variable(name), None, index))
+    if name == "getattr" and attribute_named(node) in BOUND_METHODS:
+        aliases(draft, node)
     if name in WRITERS and node.args:
         targets = receivers(draft, node.args[0], first)
         draft.log += [(MUTATE, variable, selector, index) for variable, selector, _ in targets]

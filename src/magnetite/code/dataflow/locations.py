@@ -304,7 +304,7 @@ class Locations:
         if not any(root.method for root in self.roots):
             return effects
         self.draft.log = [
-            (MUTATE, *effect[1:]) if effect[0] == APPLY and effect[1].root.method else effect
+            (MUTATE, *effect[1:]) if effect[0] in (APPLY, INVOKE) and effect[1].root.method else effect
             for effect in self.draft.log
         ]
         return [effect for effect in self.draft.log if effect[0] != BARRIER]

@@ -10,9 +10,9 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from magnetite.code.dataflow.effects import ANY, SUBSCRIPT
+from magnetite.code.dataflow.effects import ANY, BOUND_METHODS, SUBSCRIPT
 from magnetite.code.dataflow.scopes import Variable
-from magnetite.code.dataflow.walk import Draft, Path, Source
+from magnetite.code.dataflow.walk import Draft, FollowCalls, Path, Source
 
 _COPIES = """
     list tuple set frozenset sorted reversed iter aiter filter map deque chain islice cycle takewhile dropwhile
@@ -210,6 +210,16 @@ def _attribute(draft: Draft, node: ast.Attribute) -> list[Source]:
     return inside(aliases(draft, node.value), node.attr)
 
 
+def bound_method(draft: Draft, receiver: ast.expr) -> list[Source]:
+    """`xs.append` as a value: an alias of its receiver that changes it when it is called."""
+    if not draft.follows_calls:
+        raise FollowCalls
+    method = Variable("<value>", draft.scope).bind()
+    method.method = True
+    draft.copies += [((method, ()), source) for source in aliases(draft, receiver)]
+    return [(method, ())]
+
+
 def _subscript(draft: Draft, node: ast.Subscript) -> list[Source]:
     found = inside(aliases(draft, node.value))
     # a slice of an array is a view, like an element; a slice of a list has the same elements
@@ -317,7 +327,9 @@ def _special(draft: Draft, node: ast.Call, name: str) -> list[Source]:
         return new(draft, inside(given, SUBSCRIPT, SUBSCRIPT) + inside(members(draft, node.args[1:])))
     if name == "vars":
         return new(draft, inside(given, ANY))
-    return inside(given, attribute_named(node)) + members(draft, node.args[2:])
+    attribute = attribute_named(node)
+    method = bound_method(draft, node.args[0]) if attribute in BOUND_METHODS else []
+    return inside(given, attribute) + members(draft, node.args[2:]) + method
 
 
 def attribute_named(node: ast.Call) -> str:
