@@ -90,6 +90,10 @@ CHANGED_THROUGH = {
     "a method in a list that puts": ("t = []\nfs = [t.append]\nfs[0](xs)", "t[0].append(5)"),
     "a method in an attribute that puts": ("t = []\na.r = t.append\na.r(xs)", "t[0].append(5)"),
     "one of two methods that puts": ("t = []\n(ys.append if c else t.append)(xs)", "t[0].append(5)"),
+    "a method of a class": ("", "list.append(xs, 5)"),
+    "a method of a class that puts": ("t = []\nlist.append(t, xs)", "t[0].append(5)"),
+    "an attribute of a class": ("class K:\n    r = xs", "K.r.append(5)"),
+    "an attribute of a class by an instance": ("class K:\n    r = xs\nt = K()", "t.r.append(5)"),
     "the container of a container": ("t = [xs]\nu = [t]", "u[0][0].append(5)"),
     "a container that is put away before": ("t = []\nu = [t]\nt.append(xs)", "u[0][0].append(5)"),
 }
@@ -169,6 +173,21 @@ def test_generators_run_where_they_are_used(case):
 
 def test_generators_see_variables_that_are_bound_later():
     pair = swapped("p = 2", "n = list(g)", before="p = 1\ng = (v + p for v in xs)", after="return n")
+    one, other = map(hash_of, pair)
+    assert one != other
+
+
+SHARED = {
+    "two instances": ("p, q = K(), K()", "p.r.append(1)", "n = len(q.r)"),
+    "a class and an instance": ("p = K()", "p.r.append(1)", "n = len(K.r)"),
+    "a class below": ("class J(K):\n    pass\np = J()", "p.r.append(1)", "n = len(K.r)"),
+}
+
+
+@pytest.mark.parametrize("case", SHARED)
+def test_attributes_of_a_class_are_shared(case):
+    before, change, look = SHARED[case]
+    pair = swapped(change, look, before=f"class K:\n    r = []\n{before}", after="return n")
     one, other = map(hash_of, pair)
     assert one != other
 

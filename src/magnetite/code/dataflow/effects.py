@@ -70,6 +70,9 @@ BOUND_METHODS = (
 )
 """Methods that still change their receiver when they are called by another name: `add = xs.append`."""
 
+CONTAINER_TYPES = frozenset({"list", "dict", "set", "bytearray", "deque", "OrderedDict", "defaultdict", "Counter"})
+"""Classes whose methods change their first argument: `list.append(xs, x)`."""
+
 WRITERS = frozenset({"next", "anext", "setattr", "delattr"})
 """Functions that write the heap of their first argument."""
 

@@ -33,6 +33,7 @@ from magnetite.code.dataflow.values import (
     defer,
     hold,
     inside,
+    is_container_type,
     new,
     put,
     receivers,
@@ -307,8 +308,11 @@ def _call_function(draft: Draft, node: ast.Call, index: int, name: str) -> Path:
 def _call_method(draft: Draft, node: ast.Call, index: int, function: ast.Attribute) -> Path:
     discarded = draft.discarded is node
     path = _attribute_base(draft, function, index, "func")
-    _arguments(draft, node, index)
+    first = _arguments(draft, node, index)
     name = function.attr
+    if name in MUTATORS and node.args and is_container_type(function.value):
+        draft.side_effects += 1
+        draft.log += [(MUTATE, one, part, index) for one, part, _ in receivers(draft, node.args[0], first)]
     if discarded or name in MUTATORS:
         for variable, selector, exact in receivers(draft, function.value, path):
             kind = (

@@ -10,8 +10,8 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from magnetite.code.dataflow.effects import ANY, BOUND_METHODS, SUBSCRIPT
-from magnetite.code.dataflow.scopes import Variable
+from magnetite.code.dataflow.effects import ANY, BOUND_METHODS, CONTAINER_TYPES, SUBSCRIPT
+from magnetite.code.dataflow.scopes import Variable, resolve
 from magnetite.code.dataflow.walk import Draft, FollowCalls, Path, Source
 
 _COPIES = """
@@ -157,6 +157,10 @@ def put(draft: Draft, node: ast.Call, function: ast.Attribute) -> None:
         function: Its function.
     """
     name = function.attr
+    if is_container_type(function.value) and node.args:  # `list.append(xs, x)`
+        given = members(draft, node.args[1:])
+        hold(draft, inside(aliases(draft, node.args[0])), given + inside(given))
+        return
     if name in PUTTERS and node.args:
         if len(node.args) > 1 and name.startswith("heap"):
             hold(draft, inside(aliases(draft, node.args[0])), aliases(draft, node.args[1]))
@@ -168,6 +172,11 @@ def put(draft: Draft, node: ast.Call, function: ast.Attribute) -> None:
         hold(draft, inside(aliases(draft, function.value)), held)
     elif name in EXTENDERS:
         hold(draft, inside(aliases(draft, function.value)), _entries(draft, node, name == "update"))
+
+
+def is_container_type(node: ast.expr) -> bool:
+    """Whether an expression names a class of containers."""
+    return isinstance(node, ast.Name) and node.id in CONTAINER_TYPES
 
 
 def put_by_name(draft: Draft, node: ast.Call, method: Source) -> None:
@@ -276,10 +285,13 @@ def _call(draft: Draft, node: ast.Call) -> list[Source]:
         return known
     parts = members(draft, node.args) + _keywords(draft, node) if _constructs(function, name) else []
     parts += inside(parts)
-    if not parts and not draft.follows_calls:
+    called = resolve(draft.scope.variable(name)) if draft.classes and receiver is None else None
+    shared = draft.classes.get(called, []) if called else []
+    if not parts and not shared and not draft.follows_calls:
         return []
     result = draft.results[id(node)] = (Variable("<value>", draft.scope).bind(), ())
     hold(draft, [(result[0], (ANY,))], parts)
+    draft.copies += [((result[0], (attribute,)), (called, (attribute,))) for attribute in shared if called]
     return [result]
 
 
