@@ -87,6 +87,8 @@ CHANGED_THROUGH = {
     "a named method for a nested function": ("def g(p, q):\n    p(q)\nadd = xs.append", "g(add, 5)"),
     "a method as an argument": ("", "list(map(xs.append, ys))"),
     "a method as a keyword": ("", "walk(ys, found=xs.append)"),
+    "a method or a nested function": ("def g(p):\n    xs.pop()\nfs = [ys.append, g]", "fs[0](5)"),
+    "a nested function beside a method": ("def g(p):\n    xs.pop()\ng.r = ys.append", "g(5)"),
     "a method in a list that puts": ("t = []\nfs = [t.append]\nfs[0](xs)", "t[0].append(5)"),
     "a method in an attribute that puts": ("t = []\na.r = t.append\na.r(xs)", "t[0].append(5)"),
     "one of two methods that puts": ("t = []\n(ys.append if c else t.append)(xs)", "t[0].append(5)"),
