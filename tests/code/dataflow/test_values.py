@@ -19,6 +19,15 @@ CHANGED_THROUGH = {
     "update": ("t = {}\nt.update({k: xs})", "t[k].append(5)"),
     "update by keyword": ("t = {}\nt.update(p=xs)", "t['p'].append(5)"),
     "a subscript": ("d[k] = xs", "d[k].append(5)"),
+    "a slice that is stored": ("t = [0]\nt[:] = [xs]", "t[0].append(5)"),
+    "an empty slice that is stored": ("t = [0]\nt[0:0] = [xs]", "t[0].append(5)"),
+    "a slice with steps": ("t = [0]\nt[::2] = [xs]", "t[0].append(5)"),
+    "a slice beside another target": ("t = [0]\nt[0:1], u = [xs], 1", "t[0].append(5)"),
+    "a slice that takes from a list": ("t = [0]\nu = [xs]\nt[:] = u", "t[0].append(5)"),
+    "a slice that grows": ("t = [0]\nt[:] += [xs]", "t[0].append(5)"),
+    "a slice of an attribute": ("self.t[1:] = [xs]", "self.t[1].append(5)"),
+    "a slice by its name": ("t = [0]\nt[slice(1)] = [xs]", "t[0].append(5)"),
+    "a slice by __setitem__": ("t = [0]\nt.__setitem__(slice(1), [xs])", "t[0].append(5)"),
     "an attribute": ("a.r = xs", "a.r.append(5)"),
     "setattr": ("setattr(a, k, xs)", "getattr(a, k).append(5)"),
     "the attribute of an attribute": ("r = a.b\nr.c = xs", "a.b.c.append(5)"),
@@ -66,6 +75,27 @@ CHANGED_THROUGH = {
     "several targets": ("xs = p = []", "p.append(5)"),
     "a method by another name": ("add = xs.append", "add(5)"),
     "a method by another name that puts": ("t = []\nadd = t.append\nadd(xs)", "t[0].append(5)"),
+    "a method in a list": ("fs = [xs.append]", "fs[0](5)"),
+    "a method in a dictionary": ("fs = {k: xs.append}", "fs[k](5)"),
+    "a method in an attribute": ("a.r = xs.append", "a.r(5)"),
+    "a method that is put into a list": ("t = []\nt.append(xs.append)", "t[0](5)"),
+    "a method in a loop": ("fs = [xs.append]", "for p in fs:\n    p(5)"),
+    "a method by getattr": ("", "getattr(xs, 'append')(5)"),
+    "a method by getattr and a name": ("add = getattr(xs, 'append')", "add(5)"),
+    "one of two methods": ("", "(xs.append if c else ys.append)(5)"),
+    "a method for a nested function": ("def g(p, q):\n    p(q)", "g(xs.append, 5)"),
+    "a named method for a nested function": ("def g(p, q):\n    p(q)\nadd = xs.append", "g(add, 5)"),
+    "a method as an argument": ("", "list(map(xs.append, ys))"),
+    "a method as a keyword": ("", "walk(ys, found=xs.append)"),
+    "a method or a nested function": ("def g(p):\n    xs.pop()\nfs = [ys.append, g]", "fs[0](5)"),
+    "a nested function beside a method": ("def g(p):\n    xs.pop()\ng.r = ys.append", "g(5)"),
+    "a method in a list that puts": ("t = []\nfs = [t.append]\nfs[0](xs)", "t[0].append(5)"),
+    "a method in an attribute that puts": ("t = []\na.r = t.append\na.r(xs)", "t[0].append(5)"),
+    "one of two methods that puts": ("t = []\n(ys.append if c else t.append)(xs)", "t[0].append(5)"),
+    "a method of a class": ("", "list.append(xs, 5)"),
+    "a method of a class that puts": ("t = []\nlist.append(t, xs)", "t[0].append(5)"),
+    "an attribute of a class": ("class K:\n    r = xs", "K.r.append(5)"),
+    "an attribute of a class by an instance": ("class K:\n    r = xs\nt = K()", "t.r.append(5)"),
     "the container of a container": ("t = [xs]\nu = [t]", "u[0][0].append(5)"),
     "a container that is put away before": ("t = []\nu = [t]\nt.append(xs)", "u[0][0].append(5)"),
 }
@@ -97,6 +127,73 @@ def test_changes_are_seen_through_containers(case):
     assert one != other
 
 
+READ_LATER = {
+    "a generator": "(v for v in xs)",
+    "a generator of new objects": "(v + 1 for v in xs)",
+    "a generator that looks elsewhere": "(len(xs) for v in ys)",
+    "a generator in a call": "enumerate(v for v in xs)",
+    "a generator or a list": "(v for v in xs) if c else []",
+    "zip": "zip(xs, ys)",
+    "map": "map(str, xs)",
+    "enumerate": "enumerate(xs)",
+    "reversed": "reversed(xs)",
+    "filter": "filter(None, xs)",
+    "iter": "iter(xs)",
+    "chain": "itertools.chain(ys, xs)",
+    "keys": "xs.keys()",
+    "values": "xs.values()",
+    "items": "xs.items()",
+}
+
+
+@pytest.mark.parametrize("before, used", [("z = {}", "z"), ("z = {}\nr = z", "r"), ("t = [{}]", "t[0]")])
+@pytest.mark.parametrize("case", READ_LATER)
+def test_iterators_read_where_they_are_used(case, before, used):
+    made = before.format(READ_LATER[case])
+    one, other = map(hash_of, swapped("xs.append(1)", f"n = list({used})", before=made, after="return n"))
+    assert one != other
+
+
+RUN_LATER = {
+    "any": ("g = (xs.pop() for v in ys)", "any(g)"),
+    "a loop": ("g = (xs.pop() for v in ys)", "for p in g:\n    pass"),
+    "another name": ("g = (xs.pop() for v in ys)\nh = g", "any(h)"),
+    "an element": ("g = (v.pop() for v in [xs])", "any(g)"),
+    "one of several": ("g, h = (xs.pop() for v in ys), 1", "any(g)"),
+    "walrus": ("(g := (xs.pop() for v in ys))", "any(g)"),
+    "a lambda": ("g = map(lambda v: xs.pop(), ys)", "any(g)"),
+    "a nested function": ("def p(v):\n    xs.pop()\ng = map(p, ys)", "any(g)"),
+}
+
+
+@pytest.mark.parametrize("case", RUN_LATER)
+def test_generators_run_where_they_are_used(case):
+    before, use = RUN_LATER[case]
+    one, other = map(hash_of, swapped(use, LOOKS, before=before, after="return n"))
+    assert one != other
+
+
+def test_generators_see_variables_that_are_bound_later():
+    pair = swapped("p = 2", "n = list(g)", before="p = 1\ng = (v + p for v in xs)", after="return n")
+    one, other = map(hash_of, pair)
+    assert one != other
+
+
+SHARED = {
+    "two instances": ("p, q = K(), K()", "p.r.append(1)", "n = len(q.r)"),
+    "a class and an instance": ("p = K()", "p.r.append(1)", "n = len(K.r)"),
+    "a class below": ("class J(K):\n    pass\np = J()", "p.r.append(1)", "n = len(K.r)"),
+}
+
+
+@pytest.mark.parametrize("case", SHARED)
+def test_attributes_of_a_class_are_shared(case):
+    before, change, look = SHARED[case]
+    pair = swapped(change, look, before=f"class K:\n    r = []\n{before}", after="return n")
+    one, other = map(hash_of, pair)
+    assert one != other
+
+
 INDEPENDENT = {
     "what is beside it in a list": swapped("xs.append(1)", "n = len(ys)", before="t = [xs, ys]", after="return n"),
     "what is beside it in a call": swapped("xs.append(1)", "n = len(ys)", before="t = Box(xs, ys)", after="return n"),
@@ -112,6 +209,17 @@ INDEPENDENT = {
     "the variable of a loop over numbers": (
         "t = []\nfor i in range(a):\n    t.append(i)\n    i += 1\n    y = str(t)\nreturn y",
         "t = []\nfor i in range(a):\n    t.append(i)\n    y = str(t)\n    i += 1\nreturn y",
+    ),
+    "an iterator over something else": swapped("xs.append(1)", "n = list(z)", before="z = zip(ys)", after="return n"),
+    "a list of what an iterator gave": swapped(
+        "xs.append(1)", "n = len(t)", before="t = list(enumerate(xs))", after="return n"
+    ),
+    "the largest that a generator gave": swapped(
+        "xs.append(1)", "n = str(m)", before="m = max(v + 1 for v in xs)", after="return n"
+    ),
+    "a method of something else": swapped("fs[0](1)", "n = len(xs)", before="fs = [ys.append]", after="return n"),
+    "a function of a module as an argument": swapped(
+        "p = reduce(operator.add, xs)", "n = len(xs)", after="return n, p"
     ),
     "returned together": swapped("xs.append(1)", "n = len(ys)", after="return [xs, ys], n"),
     "passed on together": swapped("xs.append(1)", "n = len(ys)", before="print([xs, ys])", after="return n"),

@@ -6,17 +6,31 @@ from collections.abc import Sequence
 from typing import Any
 
 from magnetite.code.dataflow.effects import (
+    APPLY,
     AUGMENT,
     BOUND_METHODS,
     DEEP_WRITE,
     HEAP_READ,
     HEAP_WRITE,
+    INVOKE,
     READ,
     SUBSCRIPT,
+    USE,
     WRITE,
 )
 from magnetite.code.dataflow.scopes import Variable
-from magnetite.code.dataflow.values import CONTAINER_OPERATORS, aliases, elements, inside, literal, new, plain
+from magnetite.code.dataflow.values import (
+    CONTAINER_OPERATORS,
+    aliases,
+    elements,
+    hold,
+    inside,
+    is_lazy,
+    is_slice,
+    literal,
+    new,
+    plain,
+)
 from magnetite.code.dataflow.walk import Draft, FollowCalls, Group, Source, evaluate, numbered, rule, visit, visit_base
 
 
@@ -65,7 +79,10 @@ def _store_part(
         for variable, inner in aliases(draft, node.value):
             draft.log.append((DEEP_WRITE if inner else HEAP_WRITE, variable, inner[0] if inner else own, index))
     if sources:
-        draft.copies += [(part, source) for part in inside(aliases(draft, node.value), own) for source in sources]
+        parts = inside(aliases(draft, node.value), own)
+        draft.copies += [(part, source) for part in parts for source in sources]
+        if not is_attribute and is_slice(node.slice):  # `xs[:] = ys` takes the elements
+            hold(draft, parts, inside(sources))
     return index
 
 
@@ -119,8 +136,10 @@ def assign(draft: Draft, node: ast.Assign, parent: int, field: str) -> None:
     if _is_elementwise(node):
         _assign_elements(draft, node, index)
         return
+    begin = len(draft.log)
     used, _ = evaluate(draft, node.value, index, "value")
     sources = aliases(draft, node.value)
+    name_iterator(draft, node.targets, node.value, begin)
     if len(node.targets) > 1 and not sources and not literal(draft, node.value):  # one new object for all targets
         sources = [(Variable("<value>", draft.scope).bind(), ())]
     for k, target in enumerate(node.targets):
@@ -143,6 +162,35 @@ def _name_method(draft: Draft, node: ast.Assign) -> None:
             draft.copies += [((variable, ()), source) for source in aliases(draft, node.value.value)]
 
 
+def name_iterator(draft: Draft, targets: Sequence[ast.expr], value: ast.expr | None, begin: int) -> None:
+    """`z = (f(v) for v in xs)`, `z = map(f, xs)`: where `z` is used, the generator runs and the function is called.
+
+    Args:
+        draft: What the walk has recorded.
+        targets: What the value is assigned to.
+        value: The value, evaluated.
+        begin: Where its effects begin in the log.
+    """
+    names = [target.id for target in targets if isinstance(target, ast.Name)]
+    if value is None or not names or not is_lazy(value):
+        return
+    effects = draft.log[begin:]
+    if any(isinstance(inner, ast.GeneratorExp) for inner in ast.walk(value)):
+        if not draft.follows_calls:
+            raise FollowCalls
+    elif draft.follows_calls:  # the arguments are evaluated here
+        effects = [(APPLY, *effect[1:]) for effect in effects if effect[0] in (USE, APPLY, INVOKE)]
+    else:
+        return
+    unit = draft.units
+    draft.units += 1
+    draft.unit_parents.append(draft.unit)
+    draft.deferred[unit] = effects
+    draft.parameters[unit], draft.signatures[unit] = [], ast.arguments([], [], None, [], [], None, [])
+    for name in names:
+        draft.scope.variable(name).functions.append(unit)
+
+
 def _is_elementwise(node: ast.Assign) -> bool:
     """Whether the value and all targets are tuples or lists of one length, without stars."""
     if not isinstance(node.value, ast.Tuple | ast.List):
@@ -156,7 +204,10 @@ def _assign_elements(draft: Draft, node: Any, index: int) -> None:
     value = draft.add(type(node.value).__name__, None, index, "value", node.value.lineno)
     parts = []
     for k, element in enumerate(node.value.elts):
+        begin = len(draft.log)
         used, _ = evaluate(draft, element, value, numbered("elts", k))
+        targets = [target.elts[k] for target in node.targets]
+        name_iterator(draft, targets, element, begin)
         parts.append((used, element))
     draft.add("Load", None, value, "ctx")
     for k, target in enumerate(node.targets):
@@ -181,7 +232,9 @@ def _name_lambda(draft: Draft, name: str) -> None:
 def annotated_assign(draft: Draft, node: ast.AnnAssign, parent: int, field: str) -> None:
     """`target: annotation = value`."""
     index = draft.add("AnnAssign", None, parent, field, node.lineno)
+    begin = len(draft.log)
     used = evaluate(draft, node.value, index, "value")[0] if node.value is not None else []
+    name_iterator(draft, [node.target], node.value, begin)
     if node.value is None and isinstance(node.target, ast.Name):  # declares, but does not write
         target = draft.add("Name", node.target.id, index, "target", node.target.lineno)
         draft.add("Store", None, target, "ctx")
@@ -211,7 +264,10 @@ def augmented_assign(draft: Draft, node: ast.AugAssign, parent: int, field: str)
         draft.log += [write, (AUGMENT, write[1], write[2], written)]
     if isinstance(node.op, CONTAINER_OPERATORS):  # `ys += [xs]`
         taken = elements(draft, node.value)
-        draft.extended += [(part, source) for part in inside(aliases(draft, target)) for source in taken]
+        grown = aliases(draft, target)
+        if isinstance(target, ast.Subscript) and is_slice(target.slice):  # `ys[:] += [xs]`
+            grown = grown + aliases(draft, target.value)
+        draft.extended += [(part, source) for part in inside(grown) for source in taken]
     if isinstance(target, ast.Name):  # what is added to a number or a string is one
         draft.scope.variable(target.id).plain += 1
 

@@ -35,8 +35,10 @@ def _pass_on(draft: Draft) -> None:
         for to, of, same in pairs:
             changed |= _add(to.functions if same else to.kept, of.functions)
             changed |= _add(to.kept, of.kept) | _add(of.kept, to.kept)
-            if same and of.method and not to.method:
+            if of.method and not to.method:
                 to.method = changed = True
+            if to.method and not of.method and not same:
+                of.method = changed = True
 
 
 def _add(units: list[int], more: list[int]) -> bool:
@@ -49,11 +51,11 @@ def _bind_call(draft: Draft, node: ast.Call, scope: Scope) -> None:
     """Let parameters refer to arguments, and the result to what is returned."""
     draft.scope = scope
     units: list[int] = []
-    for variable, path in aliases(draft, node.func):
+    for k, (variable, path) in enumerate(aliases(draft, node.func)):
         root = resolve(variable)
-        if root.method and not path and (id(node), -1) not in draft.bound:
-            draft.bound.add((id(node), -1))
-            put_by_name(draft, node, (root, ()))
+        if root.method and (id(node), ~k) not in draft.bound:
+            draft.bound.add((id(node), ~k))
+            put_by_name(draft, node, (root, path))
         _add(units, root.kept if path else root.functions + root.kept)
     for unit in units:
         # the function itself is not followed: its parameters are assumed to be distinct

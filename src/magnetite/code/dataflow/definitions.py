@@ -9,7 +9,7 @@ from magnetite.code.dataflow import control_flow, expressions  # noqa: F401 - th
 from magnetite.code.dataflow.assignments import store
 from magnetite.code.dataflow.closures import bind_closures
 from magnetite.code.dataflow.effects import APPLY, WRITE
-from magnetite.code.dataflow.scopes import Scope, Variable
+from magnetite.code.dataflow.scopes import Scope, Variable, resolve
 from magnetite.code.dataflow.values import PLAIN_TYPES, aliases, hold, literal
 from magnetite.code.dataflow.walk import (
     Draft,
@@ -196,10 +196,30 @@ def nested_class(draft: Draft, node: ast.ClassDef, parent: int, field: str) -> N
     visit_unordered(draft, node.keywords, index, "keywords")
     draft.scope = Scope("class", draft.scope, draft.unit)
     _body(draft, node, index)
-    draft.scope = outer
+    inner, draft.scope = draft.scope, outer
     variable = outer.binding(node.name)
+    _share(draft, node, variable, inner)
     variable.functions += range(first, draft.units)
     draft.log.append((WRITE, variable, None, index))
+
+
+def _share(draft: Draft, node: ast.ClassDef, variable: Variable, inner: Scope) -> None:
+    """Record the attributes that a class shares with its instances, its own and those of nested classes below it."""
+    shared: list[str] = []
+    for tree in node.body:
+        match tree:
+            case ast.Assign(targets, value) if not literal(draft, value):
+                shared += [target.id for target in targets if isinstance(target, ast.Name)]
+            case ast.AnnAssign(ast.Name(name), _, ast.expr() as value) if not literal(draft, value):
+                shared.append(name)
+    draft.copies += [((variable, (name,)), (inner.variable(name), ())) for name in shared]
+    for base in node.bases:
+        parent = resolve(draft.scope.variable(base.id)) if isinstance(base, ast.Name) else None
+        inherited = draft.classes.get(parent, []) if parent else []
+        draft.copies += [((variable, (name,)), (parent, (name,))) for name in inherited if parent]
+        shared += inherited
+    if shared:
+        draft.classes[variable] = shared
 
 
 @rule("TypeAlias")

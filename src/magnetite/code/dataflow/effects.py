@@ -25,8 +25,8 @@ object in place; APPLY: the effects of a nested function at a call of it; INVOKE
 holds; BARRIER: `yield` and `await`.
 """
 
-SUBSCRIPT, ANY = "[]", "*"
-"""Selectors: the elements of an object; all its parts, where it is unknown which."""
+SUBSCRIPT, ANY, ORIGIN = "[]", "*", "<origin>"
+"""Selectors: the elements of an object; all its parts, where it is unknown which; what an iterator reads later."""
 
 Effect = tuple[int, Any, str | None, int]
 """Kind, `scopes.Variable` (None for a barrier), selector, node."""
@@ -69,6 +69,9 @@ BOUND_METHODS = (
     INSERTERS | REARRANGERS | {"put", "read", "readline", "readlines", "recv", "send", "write", "writelines"}
 )
 """Methods that still change their receiver when they are called by another name: `add = xs.append`."""
+
+CONTAINER_TYPES = frozenset({"list", "dict", "set", "bytearray", "deque", "OrderedDict", "defaultdict", "Counter"})
+"""Classes whose methods change their first argument: `list.append(xs, x)`."""
 
 WRITERS = frozenset({"next", "anext", "setattr", "delattr"})
 """Functions that write the heap of their first argument."""

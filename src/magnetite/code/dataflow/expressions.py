@@ -4,29 +4,45 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from magnetite.code.dataflow.assignments import iterate, note_counter, note_plain, store
+from magnetite.code.dataflow.assignments import iterate, name_iterator, note_counter, note_plain, store
 from magnetite.code.dataflow.effects import (
     APPLY,
+    BARRIER,
+    BOUND_METHODS,
     HEAP_READ,
     INSERT,
     INSERTERS,
     INVOKE,
     MUTATE,
     MUTATORS,
+    READ,
     REARRANGE,
     REARRANGERS,
     SEQUENCE_MAKERS,
     SEQUENCE_METHODS,
     SUBSCRIPT,
     USE,
+    WRITE,
     WRITERS,
 )
 from magnetite.code.dataflow.scopes import Scope
-from magnetite.code.dataflow.values import aliases, attribute_named, hold, inside, new, put, receivers
+from magnetite.code.dataflow.values import (
+    aliases,
+    attribute_named,
+    bound_method,
+    defer,
+    hold,
+    inside,
+    is_container_type,
+    new,
+    put,
+    receivers,
+)
 from magnetite.code.dataflow.walk import (
     LAST,
     POSITION,
     RULES,
+    TYPE,
     Draft,
     Group,
     Path,
@@ -59,7 +75,13 @@ def name(draft: Draft, node: ast.Name, parent: int, field: str) -> Path:
 def attribute(draft: Draft, node: ast.Attribute, parent: int, field: str) -> Path:
     """`x.attr`, read."""
     index = len(draft.nodes)
-    return _select(draft, _attribute_base(draft, node, parent, field), node.attr, index)
+    path = _attribute_base(draft, node, parent, field)
+    if node.attr in BOUND_METHODS:
+        draft.values[id(node)] = inside(aliases(draft, node.value), node.attr) + bound_method(draft, node.value)
+        if field.partition(":")[0] == "args" or draft.nodes[parent][TYPE] == "keyword":  # assumed to be called at once
+            draft.side_effects += 1
+            draft.log += [(MUTATE, one, part, index) for one, part, _ in receivers(draft, node.value, path)]
+    return _select(draft, path, node.attr, index)
 
 
 def _attribute_base(draft: Draft, node: ast.Attribute, parent: int, field: str) -> Path:
@@ -269,6 +291,8 @@ def _call_function(draft: Draft, node: ast.Call, index: int, name: str) -> Path:
     first = _arguments(draft, node, index)
     draft.side_effects += 1  # unless no nested function of this name has any
     draft.log.append((APPLY, draft.scope.variable(name), None, index))
+    if name == "getattr" and attribute_named(node) in BOUND_METHODS:
+        aliases(draft, node)
     if name in WRITERS and node.args:
         targets = receivers(draft, node.args[0], first)
         draft.log += [(MUTATE, variable, selector, index) for variable, selector, _ in targets]
@@ -284,8 +308,11 @@ def _call_function(draft: Draft, node: ast.Call, index: int, name: str) -> Path:
 def _call_method(draft: Draft, node: ast.Call, index: int, function: ast.Attribute) -> Path:
     discarded = draft.discarded is node
     path = _attribute_base(draft, function, index, "func")
-    _arguments(draft, node, index)
+    first = _arguments(draft, node, index)
     name = function.attr
+    if name in MUTATORS and node.args and is_container_type(function.value):
+        draft.side_effects += 1
+        draft.log += [(MUTATE, one, part, index) for one, part, _ in receivers(draft, node.args[0], first)]
     if discarded or name in MUTATORS:
         for variable, selector, exact in receivers(draft, function.value, path):
             kind = (
@@ -339,10 +366,12 @@ def suspension(draft: Draft, node: Any, parent: int, field: str) -> Path:
 def walrus(draft: Draft, node: ast.NamedExpr, parent: int, field: str) -> Path:
     """`(x := value)`, bound outside comprehensions."""
     index = draft.add("NamedExpr", None, parent, field, node.lineno)
+    begin = len(draft.log)
     used, _ = evaluate(draft, node.value, index, "value")
     sources = aliases(draft, node.value)
     scope, draft.scope = draft.scope, draft.scope.for_walrus()
     draft.side_effects += 1
+    name_iterator(draft, [node.target], node.value, begin)
     store(draft, node.target, index, "target", used, sources)
     draft.scope = scope
     if scope.for_walrus() is scope:
@@ -357,11 +386,13 @@ def comprehension(draft: Draft, node: Any, parent: int, field: str) -> Path:
     outer = draft.scope
     inner = Scope("comprehension", outer, draft.unit)
     heads: list[int] = []
+    begin = 0
     for k, generator in enumerate(node.generators):
         asynchronous = "async" if generator.is_async else None
         number = draft.add("comprehension", asynchronous, index, numbered("generators", k))
         head, used, sources = iterate(draft, generator.iter, number)
         draft.scope = inner  # the first iterable is evaluated outside
+        begin = begin or len(draft.log)
         store(draft, generator.target, number, "target", used, sources)
         note_counter(draft, generator.target, generator.iter)
         for j, condition in enumerate(generator.ifs):
@@ -375,10 +406,15 @@ def comprehension(draft: Draft, node: Any, parent: int, field: str) -> Path:
             visit(draft, getattr(node, name), index, name)
             held += aliases(draft, getattr(node, name))
     draft.values[id(node)] = new(draft, held)
+    later = draft.log[begin:]
     end = draft.block
     for head in reversed(heads):
         draft.link_back(head, [end])
         end = head
     draft.start([heads[0]])
     draft.scope = outer
+    if type(node) is ast.GeneratorExp:
+        read = aliases(draft, node.generators[0].iter)
+        read += [(one, (part,) if part else ()) for kind, one, part, _ in later if kind not in (READ, WRITE, BARRIER)]
+        draft.values[id(node)] = defer(draft, draft.values[id(node)], [*dict.fromkeys(read)])
     return () if type(node) is ast.ListComp else None

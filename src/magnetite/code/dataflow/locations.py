@@ -29,6 +29,7 @@ from magnetite.code.dataflow.effects import (
     INSERT,
     INVOKE,
     MUTATE,
+    ORIGIN,
     READ,
     REARRANGE,
     SUBSCRIPT,
@@ -303,10 +304,11 @@ class Locations:
         if not any(root.method for root in self.roots):
             return effects
         self.draft.log = [
-            (MUTATE, *effect[1:]) if effect[0] == APPLY and effect[1].root.method else effect
+            (MUTATE, *effect[1:]) if _calls_method(effect) and not _calls_function(effect) else effect
             for effect in self.draft.log
         ]
-        return [effect for effect in self.draft.log if effect[0] != BARRIER]
+        found = [effect for effect in self.draft.log if effect[0] != BARRIER]
+        return found + [(MUTATE, *effect[1:]) for effect in found if _calls_method(effect)]
 
     def _build_heap(self, effects: list[Any]) -> None:
         """Give every variable a cell with the parts that are named, and unify those of aliases."""
@@ -314,7 +316,7 @@ class Locations:
             root.heap = Cell(named=root.name != "<value>")
         draft = self.draft
         unify((_cell(one), _cell(other)) for one, other in draft.copies)
-        held = draft.held + draft.extended
+        held = draft.held + draft.extended + _kept_iterators(draft)
         if held:
             plain = _plain_variables(held, effects if draft.units > 1 else [])
             for whole, member in held:
@@ -387,6 +389,8 @@ class Locations:
             for kind, variable, selector, _ in self.draft.log[begin:end] if unit else ():
                 if (kind == USE or kind in _ON_HEAP) and variable.root.scope.unit > 0:
                     found.add(((HEAP_READ if kind == USE else kind, variable.root, selector), unit))
+                elif kind in (APPLY, INVOKE) and variable.root.method and variable.root.scope.unit > 0:
+                    found.add(((MUTATE, variable.root, None), unit))
         return found
 
     def _assign_batches(self, effects: list[Any]) -> None:
@@ -460,6 +464,8 @@ class Locations:
         functions = _called(called, variable.root)
         if not functions:
             return
+        if _calls_method(effect):
+            yield (MUTATE, variable, None, node)
         around = {unit}
         while unit >= 0:
             unit = self.draft.unit_parents[unit]
@@ -559,6 +565,31 @@ def _fields(heap: Cell, selector: str) -> tuple[tuple[Cell, bool], ...]:
     return ((first, first.shared), *((field, True) for field in others if field is not first))
 
 
+def _calls_method(effect: Effect) -> bool:
+    """Whether an effect may call a method, by another name, that changes its receiver."""
+    return effect[0] in (APPLY, INVOKE) and effect[1].root.method
+
+
+def _calls_function(effect: Effect) -> bool:
+    """Whether an effect may call a nested function."""
+    return bool(_called(effect[0], effect[1].root))
+
+
+def _kept_iterators(draft: Draft) -> list[tuple[Source, Source]]:
+    """Let iterators that are bound or put away, not used up at once, hold what they read."""
+    if not draft.lazy:
+        return []
+    found: dict[Variable, None] = {}
+    pairs = draft.copies + draft.held + draft.extended + draft.alike
+    pending = [variable for _, (variable, path) in pairs if not path and variable in draft.lazy]
+    while pending:
+        variable = pending.pop()
+        if variable not in found:
+            found[variable] = None
+            pending += [one for one, path in draft.lazy[variable] if not path and one in draft.lazy]
+    return [((one, (ORIGIN,)), source) for one in found for source in draft.lazy[one]]
+
+
 def _accesses(effects: list[Any]) -> dict[Access, None]:
     """The distinct accesses to the heap among effects."""
     return {(kind, variable.root, selector): None for kind, variable, selector, _ in effects if kind in _ON_HEAP}
@@ -628,8 +659,18 @@ def _summaries(draft: Draft, outward: dict[int, Effect]) -> dict[int, list[Effec
             root = variable.root
             if root.scope.unit != unit:
                 direct[unit][(kind, root, selector, 0)] = None
+                if kind in _CALLS and kind != USE and root.method:
+                    direct[unit][(MUTATE, root, None, 0)] = None
             if kind in _CALLS:
                 calls[unit].update(_called(kind, root))
+    for unit, effects in draft.deferred.items():
+        for kind, variable, selector, _ in effects:
+            if kind in _CALLS:
+                calls[unit].update(_called(kind, variable.root))
+            if kind != BARRIER and variable.root.scope.kind != "comprehension":
+                direct[unit][(kind, variable.root, selector, 0)] = None
+            elif kind in _ON_HEAP or kind == USE:
+                direct[unit][(HEAP_READ if kind == USE else kind, variable.root, selector, 0)] = None
     return {unit: _closure(unit, direct, calls) for unit in range(draft.units)}
 
 

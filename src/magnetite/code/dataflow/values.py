@@ -10,9 +10,9 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from magnetite.code.dataflow.effects import ANY, SUBSCRIPT
-from magnetite.code.dataflow.scopes import Variable
-from magnetite.code.dataflow.walk import Draft, Path, Source
+from magnetite.code.dataflow.effects import ANY, BOUND_METHODS, CONTAINER_TYPES, SUBSCRIPT
+from magnetite.code.dataflow.scopes import Variable, resolve
+from magnetite.code.dataflow.walk import Draft, FollowCalls, Path, Source
 
 _COPIES = """
     list tuple set frozenset sorted reversed iter aiter filter map deque chain islice cycle takewhile dropwhile
@@ -28,6 +28,13 @@ _TUPLES = """
 """
 TUPLES = frozenset(_TUPLES.split())
 """Functions and methods whose result has tuples of such elements."""
+
+_LAZY = """
+    reversed iter aiter filter map chain islice cycle takewhile dropwhile filterfalse starmap accumulate keys values
+    elements tee compress from_iterable zip enumerate zip_longest pairwise batched groupby items
+"""
+LAZY = frozenset(_LAZY.split())
+"""Those among them that read their arguments, or their receiver, only where the result is used."""
 
 MAPPINGS = frozenset({"dict", "OrderedDict", "defaultdict", "Counter", "ChainMap", "fromkeys"})
 CHOICES = frozenset({"next", "anext", "min", "max", "choice", "reduce", "heappop", "heappushpop", "heapreplace"})
@@ -113,6 +120,28 @@ def new(draft: Draft, held: Iterable[Source], *selectors: str) -> list[Source]:
     return [container]
 
 
+def defer(draft: Draft, iterator: list[Source], read: list[Source]) -> list[Source]:
+    """Record what a new iterator, or a view, reads where it is used; return the iterator."""
+    if read:
+        iterator = iterator or [(Variable("<value>", draft.scope).bind(), ())]
+        draft.lazy[iterator[0][0]] = read
+    return iterator
+
+
+def is_lazy(node: ast.expr) -> bool:
+    """Whether an expression makes an iterator or a view."""
+    match node:
+        case ast.GeneratorExp():
+            return True
+        case ast.Call(ast.Name(name)) | ast.Call(ast.Attribute(_, name)):
+            return name in LAZY
+        case ast.IfExp(_, one, other):
+            return is_lazy(one) or is_lazy(other)
+        case ast.BoolOp(_, values):
+            return any(map(is_lazy, values))
+    return False
+
+
 def hold(draft: Draft, wholes: Iterable[Source], members: Iterable[Source]) -> None:
     """Record that each of `wholes` may be any of `members`."""
     members = list(members)
@@ -128,14 +157,26 @@ def put(draft: Draft, node: ast.Call, function: ast.Attribute) -> None:
         function: Its function.
     """
     name = function.attr
+    if is_container_type(function.value) and node.args:  # `list.append(xs, x)`
+        given = members(draft, node.args[1:])
+        hold(draft, inside(aliases(draft, node.args[0])), given + inside(given))
+        return
     if name in PUTTERS and node.args:
         if len(node.args) > 1 and name.startswith("heap"):
             hold(draft, inside(aliases(draft, node.args[0])), aliases(draft, node.args[1]))
             return
         stored = node.args[-1:] if name == "insert" else node.args
-        hold(draft, inside(aliases(draft, function.value)), members(draft, stored))
+        held = members(draft, stored)
+        if name == "__setitem__" and is_slice(node.args[0]):
+            held += inside(held)
+        hold(draft, inside(aliases(draft, function.value)), held)
     elif name in EXTENDERS:
         hold(draft, inside(aliases(draft, function.value)), _entries(draft, node, name == "update"))
+
+
+def is_container_type(node: ast.expr) -> bool:
+    """Whether an expression names a class of containers."""
+    return isinstance(node, ast.Name) and node.id in CONTAINER_TYPES
 
 
 def put_by_name(draft: Draft, node: ast.Call, method: Source) -> None:
@@ -178,10 +219,30 @@ def _attribute(draft: Draft, node: ast.Attribute) -> list[Source]:
     return inside(aliases(draft, node.value), node.attr)
 
 
+def bound_method(draft: Draft, receiver: ast.expr) -> list[Source]:
+    """`xs.append` as a value: an alias of its receiver that changes it when it is called."""
+    if not draft.follows_calls:
+        raise FollowCalls
+    method = Variable("<value>", draft.scope).bind()
+    method.method = True
+    draft.copies += [((method, ()), source) for source in aliases(draft, receiver)]
+    return [(method, ())]
+
+
 def _subscript(draft: Draft, node: ast.Subscript) -> list[Source]:
     found = inside(aliases(draft, node.value))
     # a slice of an array is a view, like an element; a slice of a list has the same elements
     return found + new(draft, found) if type(node.slice) is ast.Slice else found
+
+
+def is_slice(node: ast.expr) -> bool:
+    """Whether an index selects several elements: `i:j`, `slice(i, j)`, a tuple with one of them."""
+    match node:
+        case ast.Slice() | ast.Call(ast.Name("slice")):
+            return True
+        case ast.Tuple(indices):
+            return any(map(is_slice, indices))
+    return False
 
 
 def _walrus(draft: Draft, node: ast.NamedExpr) -> list[Source]:
@@ -224,10 +285,13 @@ def _call(draft: Draft, node: ast.Call) -> list[Source]:
         return known
     parts = members(draft, node.args) + _keywords(draft, node) if _constructs(function, name) else []
     parts += inside(parts)
-    if not parts and not draft.follows_calls:
+    called = resolve(draft.scope.variable(name)) if draft.classes and receiver is None else None
+    shared = draft.classes.get(called, []) if called else []
+    if not parts and not shared and not draft.follows_calls:
         return []
     result = draft.results[id(node)] = (Variable("<value>", draft.scope).bind(), ())
     hold(draft, [(result[0], (ANY,))], parts)
+    draft.copies += [((result[0], (attribute,)), (called, (attribute,))) for attribute in shared if called]
     return [result]
 
 
@@ -240,9 +304,10 @@ def _known_call(draft: Draft, node: ast.Call, name: str, receiver: ast.expr | No
     arguments: Sequence[ast.expr | None] = node.args
     if name in COPIES or name in TUPLES:
         given = inside(members(draft, [receiver, *arguments]))
+        read = members(draft, [receiver, *arguments]) if name in LAZY else []
         if name in ("from_iterable", "starmap"):
             given = inside(given)
-        return new(draft, given if name in COPIES else new(draft, given))
+        return defer(draft, new(draft, given if name in COPIES else new(draft, given)), read)
     if name in MAPPINGS:
         values = members(draft, arguments[1:]) if name == "fromkeys" else []
         return new(draft, _entries(draft, node, True) + values)
@@ -254,7 +319,7 @@ def _known_call(draft: Draft, node: ast.Call, name: str, receiver: ast.expr | No
         return [(copy, ())]
     if name in CHOICES:
         given = members(draft, arguments) + _keywords(draft, node)
-        return given + inside(given)
+        return [source for source in given if source[0] not in draft.lazy] + inside(given)
     if receiver is not None and name in GETTERS:
         return inside(aliases(draft, receiver)) + members(draft, arguments[1:])
     if receiver is not None and name == "popitem":
@@ -274,7 +339,9 @@ def _special(draft: Draft, node: ast.Call, name: str) -> list[Source]:
         return new(draft, inside(given, SUBSCRIPT, SUBSCRIPT) + inside(members(draft, node.args[1:])))
     if name == "vars":
         return new(draft, inside(given, ANY))
-    return inside(given, attribute_named(node)) + members(draft, node.args[2:])
+    attribute = attribute_named(node)
+    method = bound_method(draft, node.args[0]) if attribute in BOUND_METHODS else []
+    return inside(given, attribute) + members(draft, node.args[2:]) + method
 
 
 def attribute_named(node: ast.Call) -> str:

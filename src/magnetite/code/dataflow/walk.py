@@ -91,6 +91,12 @@ class Draft:
         """`(whole, member)`: the whole, a part of a container, may be the member."""
         self.alike: list[tuple[Source, Source]] = []
         """Pairs of sources that may have the same parts: an object and its copy."""
+        self.classes: dict[Variable, list[str]] = {}
+        """Nested classes, and those of their attributes that all instances share."""
+        self.lazy: dict[Variable, list[Source]] = {}
+        """What iterators and views, by the variables that stand for them, read where they are used."""
+        self.deferred: dict[int, list[Effect]] = {}
+        """Effects of generators that have a name: units without a body, which run where the name is used."""
         self.values: dict[int, list[Source]] = {}
         """What expressions may be aliases of, by the id of their syntax nodes, see `values`."""
         self.calls: list[tuple[ast.Call, Scope]] = []
