@@ -80,7 +80,8 @@ def test_every_tensor_of_every_kind_is_checked(tmp_path, kind, name, verify):
         tensor = tensors[name]
         changed = [tensor[:0], tensor.new_zeros(()), torch.cat([tensor, tensor])]
         if not free:
-            changed += [tensor.unsqueeze(-1), (tensor != 0).to(torch.uint8 if name != "name_bytes" else torch.int64)]
+            deeper = tensor[:, None, None] if kind is QueryPairs and name == "labels" else tensor.unsqueeze(-1)
+            changed += [deeper, (tensor != 0).to(torch.uint8 if name != "name_bytes" else torch.int64)]
         if pointer:
             changed += [tensor + 1, tensor - 1, tensor.flip(0), tensor.int(), tensor * 2**40]
         wrong = [{**tensors, name: each.contiguous()} for each in changed]
