@@ -21,6 +21,10 @@ while true; do sleep 0.1; done
 """
 
 
+def _listen_to_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def series(tmp_path: Path, stand_in: str, *arguments: str) -> subprocess.Popen:
     python = tmp_path / "bin" / "python3"
     python.parent.mkdir()
@@ -28,7 +32,15 @@ def series(tmp_path: Path, stand_in: str, *arguments: str) -> subprocess.Popen:
     python.chmod(0o755)
     environment = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}", "FOLDER": str(tmp_path / "series")}
     command = ["bash", str(SCRIPT), *arguments]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell cannot trap a signal that was ignored when it started, as where the tests run in the background.
+        preexec_fn=_listen_to_ctrl_c,
+    )
 
 
 def lines(tmp_path: Path) -> list[list[str]]:
