@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from magnetite.io.interop import EdgeList, from_edges, from_scipy, number_of
+from magnetite.io.storage import distinct_keys
 
 Row = tuple[int, list[str]]
 """The number of a line and its cells."""
@@ -445,7 +446,7 @@ def _parsed(text: str, where: str) -> float:
 
 def _read_json(path: Path) -> EdgeList:
     try:
-        content = json.loads(_text(path), object_pairs_hook=_object)
+        content = json.loads(_text(path), object_pairs_hook=distinct_keys)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(content, dict) or "nodes" not in content:
@@ -487,14 +488,6 @@ def _check_direction(link: Mapping[str, Any], directed: bool, where: str) -> Non
                 f"{where} has {key!r:.60} {value!r:.60} in a graph that is {'' if directed else 'un'}directed: "
                 "write an undirected edge as two directed edges"
             )
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"an object has the key {next(key for key in keys if keys.count(key) > 1)!r:.60} twice")
-    return content
 
 
 def _objects(content: Mapping[str, Any], key: str, needed: Iterable[str]) -> list[dict[str, Any]]:

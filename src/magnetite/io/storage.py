@@ -443,18 +443,19 @@ def _pid_in(path: Path) -> str:
 
 def _parsed(text: str) -> Any:
     """Strict JSON: no NaN, no infinity, no key twice."""
-    return json.loads(text, parse_constant=_refused, object_pairs_hook=_distinct)
+    return json.loads(text, parse_constant=_refused, object_pairs_hook=distinct_keys)
 
 
 def _refused(token: str) -> Any:
     raise ValueError(f"{token} is not a number in JSON")
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these keys and values; an error if a key occurs twice, of which `json` would keep the last."""
     content = dict(pairs)
     if len(content) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} occurs twice")
+        raise ValueError(f"an object has the key {next(name for name in names if names.count(name) > 1)!r:.60} twice")
     return content
 
 

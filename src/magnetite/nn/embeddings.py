@@ -8,6 +8,7 @@ from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.kernels._compat import assert_async
+from magnetite.nn.layers import mean_and_std
 from magnetite.nn.module import Module, unused
 
 
@@ -83,9 +84,9 @@ class _Linear(Embedding):
     def fit(self, values: Shaped[Tensor, "rows ..."]) -> None:
         """Standardise by the mean and the standard deviation of these values, which are saved with the model."""
         columns = _columns(values, self.channels, self.feature, torch.float64)
-        mean, std = columns.mean(0), columns.std(0, correction=0)
+        mean, std = mean_and_std(columns)
         self.mean.copy_(mean)
-        self.std.copy_(torch.where(std > 1e-6 * mean.abs(), std, 1.0))  # a constant column has no scale
+        self.std.copy_(std)
 
     def embed(self, values: Tensor) -> Float[Tensor, "rows d"]:
         """The feature, standardised and transformed."""

@@ -9,7 +9,7 @@ from torch import Tensor
 from magnetite.batching import Batch, Query
 from magnetite.kernels.cuda import pair_head as cuda
 from magnetite.nn.encoders.base import Positions
-from magnetite.nn.layers import Norm, activation_named
+from magnetite.nn.layers import Norm, activation_named, mean_and_std
 from magnetite.nn.module import Module
 
 States = Float[Tensor, "tokens d"]
@@ -161,9 +161,9 @@ class Rescaled(Head):
 
     def fit(self, targets: Float[Tensor, "rows outputs"]) -> None:
         """Take the mean and the standard deviation of these targets, which are saved with the model."""
-        mean, std = targets.double().mean(0), targets.double().std(0, correction=0)
+        mean, std = mean_and_std(targets)
         self.mean.copy_(mean)
-        self.std.copy_(torch.where(std > 1e-12 * mean.abs().clamp(min=1e-30), std, 1.0))
+        self.std.copy_(std)
 
     @property
     def pair_channels(self) -> int:

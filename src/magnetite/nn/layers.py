@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 ACTIVATIONS: dict[str, Callable[[], torch.nn.Module]] = {"gelu": torch.nn.GELU, "relu": torch.nn.ReLU}
@@ -60,3 +60,14 @@ def aligned_linear(layer: torch.nn.Linear, values: Float[Tensor, "*rows c"]) -> 
     missing = 0, -values.shape[-1] % 8
     pad = torch.nn.functional.pad
     return torch.nn.functional.linear(pad(values, missing), pad(layer.weight, missing), layer.bias)
+
+
+def mean_and_std(values: Shaped[Tensor, "rows columns"]) -> tuple[Float[Tensor, " columns"], Float[Tensor, " columns"]]:
+    """Mean and standard deviation of each column in double precision; 1 for a column that is constant in single one.
+
+    >>> mean_and_std(torch.tensor([[1.0, 5.0], [3.0, 5.0]]))[1].tolist()
+    [1.0, 1.0]
+    """
+    values = values.double()
+    mean, std = values.mean(0), values.std(0, correction=0)
+    return mean, torch.where(std > 1e-7 * mean.abs(), std, 1.0)

@@ -17,6 +17,7 @@ from magnetite.io.storage import as_bytes
 from magnetite.nn import CategoryEdges, CategoryNodes, GraphHead, LinearEdges, LinearNodes, NodeHead, PairHead, Rescaled
 from magnetite.nn.embeddings import Embedding, Embeddings
 from magnetite.nn.heads import Head
+from magnetite.nn.layers import mean_and_std
 from magnetite.packed import starts
 from magnetite.tasks.base import Examples, Presets, Split, Task, check_split
 from magnetite.tasks.datasets import MEMORY, DataSet, data_set
@@ -372,8 +373,7 @@ class Supervised(Task):
         if self.class_weights is not None and self.kind != "classification":
             raise ValueError(f"class_weights are for classification, not for {self.kind}: leave them out")
         if self.kind == "regression":
-            mean, std = train.double().mean(0), train.double().std(0, correction=0)
-            return {"scale": torch.where(std > 1e-12 * mean.abs(), std, 1.0).float()}  # a constant target has no scale
+            return {"scale": mean_and_std(train)[1].float()}
         found = {"scale": torch.ones(1)}
         if self.class_weights is not None:
             found["weights"] = self._checked_class_weights(train)
