@@ -29,7 +29,7 @@ LARGEST = 2**31 - 1
 """Largest number of nodes of a graph, because the nodes of a graph are numbered with 32 bits."""
 
 SHORT, TOGETHER = 32, 16_384
-"""Graphs with fewer entries than this on average are checked so many at a time."""
+"""Where graphs have fewer than `SHORT` entries on average, `TOGETHER` graphs are checked at a time."""
 
 NAMES = ("name_bytes", "name_lengths")
 """Tensors with the names of nodes, which `magnetite encode` may add to the file of a result."""

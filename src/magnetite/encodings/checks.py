@@ -69,7 +69,7 @@ LARGE = 1_000_000
 """The largest number of options that have no natural limit, such as the number of epochs."""
 
 SIZE, SIZE_OR_NONE = Domain(1, 2**20), Domain(0, 2**20)
-"""Sizes of vectors, beyond which products of two of them are no sizes of a matrix."""
+"""Sizes of vectors; a matrix of two larger ones would not fit into memory."""
 
 DEPTH, DEPTH_OR_NONE = Domain(1, 1000), Domain(0, 1000)
 """Numbers of layers or steps that are made one after the other."""

@@ -182,7 +182,7 @@ class TopPairs(Packed):
                 f"landing, values and lost must have shapes [n, top], [n, top, f] and [n, f], got {list(landing)}, "
                 f"{list(values)} and {list(lost)}"
             )
-        node = first_outside(self.landing.T.long() + 1, self.node_ptr, self.sizes + 1)  # −1 is no node
+        node = first_outside(self.landing.T.long() + 1, self.node_ptr, self.sizes + 1)  # −1 stands for no node
         if node is not None:
             raise ValueError(f"landing nodes of node {node} are outside its graph: {self.landing[node].tolist()}")
 

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 LARGEST = 2**1023
-"""Larger integers are no floats."""
+"""Larger integers cannot be converted to floats."""
 
 
 @dataclass(frozen=True)
