@@ -26,7 +26,7 @@ from magnetite.encodings import (
     inverse_fourier,
 )
 from magnetite.graphs import Digraphs, read
-from magnetite.linalg.potential import Relative
+from magnetite.linalg.potential import Adaptive, PotentialWarning, Relative
 from magnetite.version import __version__
 
 if TYPE_CHECKING:
@@ -50,12 +50,14 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "SVD",
+    "Adaptive",
     "Batch",
     "Depth",
     "Digraphs",
     "Eigenpairs",
     "Laplacian",
     "MagneticLaplacian",
+    "PotentialWarning",
     "RandomWalk",
     "Relative",
     "Run",

@@ -14,7 +14,7 @@ from torch_geometric.transforms import BaseTransform
 from magnetite.encodings import SVD, Eigenpairs, MagneticLaplacian, RandomWalk
 from magnetite.graphs import Digraphs
 from magnetite.io.interop import check_pyg_name
-from magnetite.linalg.potential import Potential, Relative
+from magnetite.linalg.potential import Adaptive, Potential
 
 
 class _AddEncoding(BaseTransform):
@@ -88,7 +88,7 @@ class AddMagneticLaplacianPE(_AddEncoding):
 
     Args:
         k: Number of eigenvectors.
-        q: Potential: a float in `[0, 0.5]`, a `Relative`, or a tuple of several.
+        q: Potential: `Adaptive()`, a float in `[0, 0.5]`, a `Relative`, or a tuple of several.
         normalised: Whether to normalise the Laplacian by the degrees.
         convention: Definition of the Laplacian, see `magnetite.linalg.laplacian.CONVENTIONS`.
         attr_name: The attribute to set; None appends the vectors to `x` and sets nothing else; an `x` of integers
@@ -103,7 +103,7 @@ class AddMagneticLaplacianPE(_AddEncoding):
     def __init__(
         self,
         k: int,
-        q: Potential | tuple[Potential, ...] = Relative(0.25),  # noqa: B008 (frozen)
+        q: Potential | tuple[Potential, ...] = Adaptive(),  # noqa: B008 (frozen)
         normalised: bool = True,
         convention: str = "paper",
         attr_name: str | None = "magnetic_pe",

@@ -120,7 +120,7 @@ def _by_kernels(
     chosen = graphs if len(ids) == len(graphs) else graphs.select(ids)
     parts = chosen.edges, chosen.edge_ptr, chosen.sizes, chosen.weights
     dtype = store.result.vectors.dtype
-    solved = lowest_of_graphs(*parts, operator, store.k, None if roots is None else roots[ids], dtype)
+    solved = lowest_of_graphs(*parts, operator.of(ids), store.k, None if roots is None else roots[ids], dtype)
     # What did not pass may be NaN; it is overwritten.
     values = torch.where(solved.passed[:, None], solved.values, 0.0)
     store.put(ids, values, solved.vectors, solved.anchored)
@@ -137,7 +137,7 @@ def _by_iteration(
     large = graphs.sizes[ids] > max(dense, LARGE_BY * k)
     for place in ids[large].tolist():
         graph = graphs.one(place).to("cpu")
-        parts = graph.edges, graph.num_nodes, graph.weights, operator, k
+        parts = graph.edges, graph.num_nodes, graph.weights, operator.of(torch.tensor([place])), k
         try:
             with _progress_bar(graph.num_nodes, k) as progress:
                 values, vectors = lowest_of_large(*parts, progress, device=graphs.device)
@@ -175,7 +175,9 @@ def _by_dense_batches(
     """Solve these graphs as dense matrices on their device."""
 
     def work(batch: DenseBatch) -> None:
-        values, vectors = lowest_eigenpairs(operator.dense(batch.adjacency, batch.exponent), store.k, single)
+        values, vectors = lowest_eigenpairs(
+            operator.of(batch.ids.cpu()).dense(batch.adjacency, batch.exponent), store.k, single
+        )
         vectors, anchored = normalise(vectors, None if roots is None else roots[batch.ids])
         if not operator.normalised:
             values = times_power(values, batch.exponent[:, None])

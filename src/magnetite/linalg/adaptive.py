@@ -60,8 +60,8 @@ VECTORS = 16
 SPREAD = 0.1
 """An eigenvector that lives on a smaller share of the nodes (a pendant path, a hub) counts less in proportion."""
 
-SOLVE_STEPS = 1000
-"""Steps of conjugate gradients after which heights count as unknown."""
+SOLVE_STEPS, QUICK_STEPS = 1000, 200
+"""Steps of conjugate gradients after which heights count as unknown: for a potential, and for a warning."""
 
 LEVELS = 512
 """Directions of antiparallel edges of unequal weights are rounded to this part, for the choice of q only."""
@@ -89,6 +89,12 @@ def adaptive_potentials(pairs: NodePairs) -> Float[Tensor, " g"]:
         part = _Graph.of(pairs, graph)
         result[graph] = part.chosen(float(noise.sigma[graph]), float(bound[graph]), bool(noise.limited[graph]))
     return result
+
+
+def span_of_heights(pairs: NodePairs, graph: int) -> float | None:
+    """`R` of one graph, over which the phases of its lowest eigenvector span `2πqR`; None if it was not found quickly."""
+    found = _Graph.of(pairs, graph).heights(QUICK_STEPS)
+    return None if found is None else found[1]
 
 
 @dataclass(frozen=True)
@@ -147,15 +153,19 @@ class _Graph:
         data = np.concatenate([weight, weight[proper]])[order]
         turn = np.concatenate([angle, -angle[proper]])[order]
         matrix = csr_array((data, column[order].astype(np.int32), start), shape=(size, size))
-        one = NodePairs(*part, torch.tensor([0, held]), pairs.count[graph : graph + 1], *(
-            each[graph : graph + 1] for each in (pairs.one_way, pairs.sizes)))
+        one = NodePairs(
+            *part,
+            torch.tensor([0, held]),
+            pairs.count[graph : graph + 1],
+            *(each[graph : graph + 1] for each in (pairs.one_way, pairs.sizes)),
+        )
         return cls(one, size, matrix, turn, matrix.sum(axis=1))
 
     @property
     def row(self) -> np.ndarray:
         return np.repeat(np.arange(self.size), np.diff(self.matrix.indptr))
 
-    def heights(self) -> tuple[np.ndarray, float] | None:
+    def heights(self, steps: int) -> tuple[np.ndarray, float] | None:
         """Heights with mean 0 in every component, and their largest span; None if they do not converge."""
         from scipy.sparse import diags_array
         from scipy.sparse.csgraph import connected_components
@@ -164,7 +174,7 @@ class _Graph:
         slope = np.bincount(self.row, self.matrix.data * self.turn, self.size)
         inverse = np.divide(1.0, self.degree, out=np.zeros_like(self.degree), where=self.degree > 0)
         laplacian = diags_array(self.degree) - self.matrix
-        height, failed = cg(laplacian, -slope, rtol=1e-9, maxiter=SOLVE_STEPS, M=diags_array(inverse))
+        height, failed = cg(laplacian, -slope, rtol=1e-9, maxiter=steps, M=diags_array(inverse))
         if failed:
             return None
         count, part = connected_components(self.matrix, directed=False)
@@ -189,7 +199,7 @@ class _Graph:
 
     def chosen(self, sigma: float, bound: float, limited: bool) -> float:
         """The potential of this graph, given `σ` and the largest number of one-way edges on a path."""
-        known = self.heights()
+        known = self.heights(SOLVE_STEPS)
         if known is None and not limited:
             return QUARTER / bound
         height, span = (np.zeros(self.size), bound) if known is None else known

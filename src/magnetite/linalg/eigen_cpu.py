@@ -81,7 +81,7 @@ def lowest_of_graphs(
         ends = slice(int(edge_ptr[span.start]), int(edge_ptr[span.stop]))
         part = edges[:, ends], edge_ptr[span.start : span.stop + 1], sizes[span]
         pairs = pair_edges(*part, None if heavy is None else heavy[ends], exponent[span])
-        found = _solve(pairs, operator, k, roots[span], here.stop - here.start)
+        found = _solve(pairs, operator.of(span), k, roots[span], here.stop - here.start)
         solved.values[span], solved.anchored[span], solved.passed[span] = found[0], found[2], found[3]
         solved.vectors[here] = (found[1] if dtype.is_complex else found[1].real).to(dtype)
 
