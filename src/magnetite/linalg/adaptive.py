@@ -1,14 +1,14 @@
 """The potential of one graph from what it shows above the noise: the rule behind `Adaptive`.
 
 Notation: `W` symmetrised weights, `d` degrees, `a_uv = (w_uv − w_vu)/(w_uv + w_vu)` directions, and
-`N_q = D^{-1/2} (W ⊙ exp(i2πq a)) D^{-1/2} = I − L_N`. All of it is in the paper's convention, whichever the encoding uses.
+`N_q = D^{-1/2} (W ⊙ exp(i2πq a)) D^{-1/2} = I − L_N`. Always in the paper's convention.
 
 1. *Heights* `h = argmin Σ W_uv (h_v − h_u − a_uv)²`. To first order in q, the lowest eigenvector is `√d exp(−i2πq h)`:
    its phases span `2πqR` with `R = max h − min h` in a component. `R ≤ n − 1`, with equality on a path.
 2. *Noise*. Randomly placed edges give `N_q` a bulk of eigenvalues of radius `2σ`, `σ² = ‖N‖_F²/n`, and with it noise in
    every eigenvector: an eigenvalue `λ > 2σ` belongs to a signal of strength `s = (λ + √(λ² − 4σ²))/2`, and a share
-   `σ²/s²` of its eigenvector is noise (Baik, Ben Arous and Péché). A graph whose bulk reaches 1 has mean degree ≲ 4, and
-   nothing to hide.
+   `σ²/s²` of its eigenvector is noise (Baik, Ben Arous and Péché). A graph whose bulk reaches 1 has mean degree ≲ 4,
+   and nothing to hide.
 3. *Carried dimensions* `J(q)`: how many real dimensions of information the real and imaginary parts of the eigenvectors
    above the bulk carry, each weighted by its share of signal. The known vector `√d` does not count.
 
@@ -92,7 +92,7 @@ def adaptive_potentials(pairs: NodePairs) -> Float[Tensor, " g"]:
 
 
 def span_of_heights(pairs: NodePairs, graph: int) -> float | None:
-    """`R` of one graph, over which the phases of its lowest eigenvector span `2πqR`; None if it was not found quickly."""
+    """`R` of one graph, over which the phases of its lowest eigenvector span `2πqR`; None if not found quickly."""
     found = _Graph.of(pairs, graph).heights(QUICK_STEPS)
     return None if found is None else found[1]
 
@@ -130,7 +130,6 @@ def _noise(pairs: NodePairs) -> _Noise:
 class _Graph:
     """One graph in compressed sparse rows: both directions of every pair, weights `W`, and directions `a`."""
 
-    pairs: NodePairs
     size: int
     matrix: Any
     turn: np.ndarray
@@ -144,7 +143,7 @@ class _Graph:
         begin, held, size = int(pairs.start[graph]), int(pairs.count[graph]), int(pairs.sizes[graph])
         own = slice(begin, begin + held)
         part = (pairs.low[own], pairs.high[own], pairs.forward[own], pairs.backward[own])
-        low, high, forward, backward = (tensor.numpy() for tensor in part)
+        low, high = part[0].numpy(), part[1].numpy()
         weight, angle = (tensor.numpy() for tensor in weight_and_angle(part[2], part[3], 1.0))
         proper = low != high
         row, column = np.concatenate([low, high[proper]]), np.concatenate([high, low[proper]])
@@ -153,13 +152,7 @@ class _Graph:
         data = np.concatenate([weight, weight[proper]])[order]
         turn = np.concatenate([angle, -angle[proper]])[order]
         matrix = csr_array((data, column[order].astype(np.int32), start), shape=(size, size))
-        one = NodePairs(
-            *part,
-            torch.tensor([0, held]),
-            pairs.count[graph : graph + 1],
-            *(each[graph : graph + 1] for each in (pairs.one_way, pairs.sizes)),
-        )
-        return cls(one, size, matrix, turn, matrix.sum(axis=1))
+        return cls(size, matrix, turn, matrix.sum(axis=1))
 
     @property
     def row(self) -> np.ndarray:

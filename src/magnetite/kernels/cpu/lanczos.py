@@ -32,7 +32,7 @@ def coefficients(real, imag, count, first, last, on_real, on_imag):
 
 @kernel(seconds=3)
 def subtract(real, imag, count, first, last, on_real, on_imag, square):
-    """`v_count ← v_count − Σ_c coefficient_c v_c` on the rows `first … last`; its squared length is added to `square`."""
+    """`v_count ← v_count − Σ_c coefficient_c v_c` on the rows `first … last`; adds its squared length to `square`."""
     for i in range(first, last):
         for c in range(count):
             for j in range(LANES):
