@@ -17,6 +17,7 @@ largest of a quarter turn over the heights and its halves that keeps 90 % of the
 coherent around a cycle of classes, and q is the smallest of 1/12 … 1/2 that keeps 95 %.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import pi
 from typing import Any
@@ -28,7 +29,7 @@ from torch import Tensor
 
 from magnetite.linalg.pairs import NodePairs
 from magnetite.linalg.phase import weight_and_angle
-from magnetite.linalg.threads import on_cores, single_threaded
+from magnetite.linalg.threads import in_pool
 
 QUARTER = 0.25
 """Turns that the phases of a graph may differ by, the paper's `q' = 1/4`."""
@@ -69,8 +70,8 @@ LEVELS = 512
 BASIS_BYTES = 2**29
 """Memory for the vectors of all Lanczos steps, beyond which fewer potentials are computed at a time."""
 
-ROWS = 16384
-"""Rows that one thread works on at once."""
+COMPLETE = 1e-5
+"""A new vector of the basis shorter than this is rounding errors: the others span all that can be reached."""
 
 
 def adaptive_potentials(pairs: NodePairs) -> Float[Tensor, " g"]:
@@ -85,9 +86,12 @@ def adaptive_potentials(pairs: NodePairs) -> Float[Tensor, " g"]:
     bound = torch.minimum(pairs.one_way, pairs.sizes).clamp(min=1).double()
     result = QUARTER / bound
     unclear = noise.directed & (noise.limited | (bound > pi / 2 / FINEST))
-    for graph in unclear.nonzero().squeeze(1).tolist():
-        part = _Graph.of(pairs, graph)
-        result[graph] = part.chosen(float(noise.sigma[graph]), float(bound[graph]), bool(noise.limited[graph]))
+
+    def choose(graph: int) -> None:
+        given = float(noise.sigma[graph]), float(bound[graph]), bool(noise.limited[graph])
+        result[graph] = _Graph.of(pairs, graph).chosen(*given)
+
+    in_pool(choose, unclear.nonzero().squeeze(1).tolist())
     return result
 
 
@@ -225,55 +229,37 @@ class _Graph:
                 found.append(_carried(values, vectors, root, sigma, 2 * pi * q))
         return found
 
-    def _highest(self, first: np.ndarray, potentials: np.ndarray, steps: int, edge: float):
-        """The eigenpairs of `N_q` above the edge of the bulk, at each potential, by Lanczos iteration."""
-        from magnetite.kernels.cpu.lanczos import LANES, coefficients, subtract, turned_product
+    def _highest(
+        self, first: np.ndarray, potentials: np.ndarray, steps: int, edge: float
+    ) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+        """Each potential, and the eigenpairs of `N_q` above the edge of the bulk, by Lanczos iteration."""
+        from scipy.linalg import eigh_tridiagonal
+
+        from magnetite.kernels.cpu.lanczos import LANES, lanczos
 
         scale = np.divide(1.0, np.sqrt(self.degree), out=np.zeros_like(self.degree), where=self.degree > 0)
         weights = (self.matrix.data * scale[self.row] * scale[self.matrix.indices]).astype(np.float32)
         level = (np.rint(self.turn * LEVELS) + LEVELS).astype(np.int32)
         angle = np.zeros((2 * LEVELS + 1, LANES))
         angle[:, : len(potentials)] = np.arange(-LEVELS, LEVELS + 1)[:, None] / LEVELS * (2 * pi * potentials)
-        table = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
-        real, imag = np.zeros((2, steps + 1, self.size, LANES), np.float32)
-        unit = (first / np.linalg.norm(first)).astype(np.complex64)
+        real, imag = (
+            np.zeros((steps + 1, self.size, LANES), np.float32),
+            np.zeros((steps + 1, self.size, LANES), np.float32),
+        )
+        unit = first / np.linalg.norm(first)
         real[0], imag[0] = unit.real[:, None], unit.imag[:, None]
-        small = np.zeros((LANES, steps, steps))
-        ranges = [(begin, min(begin + ROWS, self.size)) for begin in range(0, self.size, ROWS)]
-        rows = self.matrix.indptr, self.matrix.indices, level, weights, *table
-        ends = np.full(LANES, steps)
-        with single_threaded():
-            for step in range(1, steps + 1):
-                ahead = real[step - 1], imag[step - 1], real[step], imag[step]
-                on_cores(lambda span: turned_product(*rows, *ahead, *span), ranges)  # noqa: B023 (called at once)
-
-                def project(span: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-                    found = np.zeros((step, LANES), np.float32), np.zeros((step, LANES), np.float32)  # noqa: B023
-                    coefficients(real, imag, step, *span, *found)  # noqa: B023
-                    return found
-
-                on = [np.sum(each, axis=0) for each in zip(*on_cores(project, ranges), strict=True)]
-
-                def reduce(span: tuple[int, int]) -> np.ndarray:
-                    square = np.zeros(LANES, np.float32)
-                    subtract(real, imag, step, *span, *on, square)  # noqa: B023
-                    return square
-
-                length = np.sqrt(np.sum(on_cores(reduce, ranges), axis=0, dtype=np.float64))
-                small[:, step - 1, step - 1] = on[0][-1]
-                ended = length < 1e-5
-                ends = np.where(ended, np.minimum(ends, step), ends)
-                factor = np.where(ended, 0, 1 / np.where(ended, 1, length)).astype(np.float32)
-                if step < steps:
-                    small[:, step - 1, step] = small[:, step, step - 1] = np.where(ended, 0, length)
-                    real[step] *= factor
-                    imag[step] *= factor
+        diagonal, beside = np.zeros((2, steps, LANES))
+        rows = self.matrix.indptr, self.matrix.indices, level, weights
+        table = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
+        lanczos(*rows, *table, real, imag, diagonal, beside, COMPLETE)
         for lane, q in enumerate(potentials):
-            values, mix = np.linalg.eigh(small[lane, : ends[lane], : ends[lane]])
-            keep = (np.arange(len(values)) >= len(values) - VECTORS) & (values > edge)
-            part = mix[:, keep].astype(np.float32)
-            basis = real[: ends[lane], :, lane], imag[: ends[lane], :, lane]
-            yield q, values[keep], basis[0].T @ part + 1j * (basis[1].T @ part)
+            ended = np.flatnonzero(beside[:, lane] == 0)
+            kept = ended[0] + 1 if len(ended) else steps
+            values, mix = eigh_tridiagonal(diagonal[:kept, lane], beside[: kept - 1, lane])
+            chosen = (np.arange(kept) >= kept - VECTORS) & (values > edge)
+            part = mix[:, chosen].astype(np.float32)
+            vectors = real[:kept, :, lane].T @ part + 1j * (imag[:kept, :, lane].T @ part)
+            yield float(q), values[chosen], vectors
 
 
 def _edge(sigma: float, degree: np.ndarray) -> float:
