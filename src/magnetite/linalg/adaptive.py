@@ -95,6 +95,11 @@ def adaptive_potentials(pairs: NodePairs) -> Float[Tensor, " g"]:
     return result
 
 
+def has_direction(pairs: NodePairs) -> Bool[Tensor, " g"]:
+    """Whether a graph has one-way edges, or antiparallel ones of unequal weights."""
+    return _noise(pairs).directed
+
+
 def span_of_heights(pairs: NodePairs, graph: int) -> float | None:
     """`R` of one graph, over which the phases of its lowest eigenvector span `2πqR`; None if not found quickly."""
     found = _Graph.of(pairs, graph).heights(QUICK_STEPS)
