@@ -41,7 +41,7 @@ SHORT_GRID = (0.1, 0.2, 1 / 3)
 
 
 class Blocks(NamedTuple):
-    """A directed block model: a share `flow` of the edges follows `kind`, `inside` stay in a class, the rest is random."""
+    """A directed block model: a share `flow` of the edges follows `kind`, `inside` stay in a class."""
 
     classes: int
     flow: float
