@@ -43,6 +43,9 @@ GATE, MARGIN = 2.0, 0.5
 FINEST = 2.0**-8
 """Smallest turn of an edge in rad: one unit in the last place of a bfloat16 near 1."""
 
+LEAST = 2.0**-5
+"""Smallest span of the phases of such a graph in rad: twice what single precision needs, see `encodings.potentials`."""
+
 CYCLES = (12, 8, 7, 6, 5, 4, 3, 2)
 """Lengths of cycles of classes whose potentials `1/length` are tried."""
 
@@ -207,6 +210,7 @@ class _Graph:
         height, span = (np.zeros(self.size), bound) if known is None else known
         span = bound if np.isclose(span, bound, rtol=1e-6) else span
         quiet = QUARTER / max(span, min(bound, pi / 2 / FINEST))
+        quiet = max(quiet, LEAST / (2 * pi * max(span, 1)))
         if not limited:
             return quiet
         quarter = min(QUARTER, QUARTER / max(span, 1e-9))
