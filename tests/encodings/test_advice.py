@@ -11,7 +11,7 @@ NAMES = {"magnetic", "multi-q", "walks", "svd", "laplacian"}
 
 
 def shapes():
-    edges, _ = blocks(1500, "cycle", 2, degree=4)
+    edges, _ = blocks(1500, "cycle", 2, share=0.8, degree=5)
     dag = [nx.gn_graph(size, seed=size) for size in range(5, 25)]
     weighted = mt.Digraphs.from_edges([[0, 1], [1, 0]], edge_weight=torch.tensor([1.0, 2.0]))
     return {
@@ -50,14 +50,9 @@ def test_the_potential_is_the_one_that_is_used():
 
 
 def test_what_cannot_fit_says_so():
-    chain = torch.arange(1_000_000)
+    chain = torch.arange(200_000)
     graphs = mt.Digraphs.from_edges(torch.stack([chain[:-1], chain[1:]]))
     notes = {each.name: each.note for each in mt.advise(graphs).alternatives}
     assert "does not fit" in notes["walks"]
     assert "does not fit" in notes["svd"]
     assert "does not fit" not in notes["magnetic"]
-
-
-def test_other_types_are_refused():
-    with pytest.raises(TypeError, match="graphs must be Digraphs"):
-        mt.advise(nx.path_graph(3))

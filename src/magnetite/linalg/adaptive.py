@@ -67,6 +67,9 @@ SPREAD = 0.1
 SOLVE_STEPS, QUICK_STEPS = 1000, 200
 """Steps of conjugate gradients after which heights count as unknown: for a potential, and for a warning."""
 
+SOLVE_WORK = 200_000_000
+"""Numbers that these steps may touch: a few seconds."""
+
 LEVELS = 512
 """Directions of antiparallel edges of unequal weights are rounded to this part, for the choice of q only."""
 
@@ -179,6 +182,7 @@ class _Graph:
         slope = np.bincount(self.row, self.matrix.data * self.turn, self.size)
         inverse = np.divide(1.0, self.degree, out=np.zeros_like(self.degree), where=self.degree > 0)
         laplacian = diags_array(self.degree) - self.matrix
+        steps = min(steps, max(50, SOLVE_WORK // (self.size + self.matrix.nnz)))
         height, failed = cg(laplacian, -slope, rtol=1e-9, maxiter=steps, M=diags_array(inverse))
         if failed:
             return None
@@ -282,13 +286,14 @@ def _carried(values: np.ndarray, vectors: np.ndarray, root: np.ndarray, sigma: f
     if not len(values):
         return 0.0
     along = root @ vectors
-    overlap = np.minimum(np.abs(along) ** 2, 1)
+    left = vectors - np.outer(root, along)
+    # At small q a vector is nearly `root`: its rest is summed up, since a difference of 1 would be rounding errors.
+    rest = np.maximum((np.abs(left) ** 2).sum(0), 1e-12)
     strength = (values + np.sqrt(np.maximum(values**2 - 4 * sigma**2, 0))) / 2
-    noise = sigma**2 / strength**2 * (1 - overlap * np.cos(turn) ** 2)
-    rest = np.maximum(1 - overlap, 1e-6)
+    noise = sigma**2 / strength**2 * (rest + np.abs(along) ** 2 * np.sin(turn) ** 2)
     spread = 1 / (len(root) * (np.abs(vectors) ** 4).sum(0) + 1e-30)
     quality = np.clip(1 - noise / rest, 0, 1) * np.minimum(spread / SPREAD, 1)
-    left = (vectors - np.outer(root, along)) / np.sqrt(rest)
+    left /= np.sqrt(rest)
     both = np.concatenate([left, left.conj()], axis=1)
     gram, mix = np.linalg.eigh(both.conj().T @ both)
     return float(np.clip(gram, 0, 1) @ (np.abs(mix.T) ** 2 @ np.concatenate([quality, quality])))

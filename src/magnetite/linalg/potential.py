@@ -130,9 +130,7 @@ def _checked_single(q: Any) -> Potential:
     number = plain_number(q)
     if number is None:
         given = " ".join(repr(q).split())
-        raise ValueError(
-            f"q must be a number in [0, 0.5], Relative(0.25), Adaptive(), or a tuple of these, got {given}"
-        )
+        raise ValueError(f"q must be a number in [0, 0.5], Relative(0.25), Adaptive() or a tuple of these, got {given}")
     if not 0 <= number <= 0.5:
         raise ValueError(f"q={q} is outside [0, 0.5]: q and 1-q mirror each other; try q=0.25")
     return number
