@@ -1,18 +1,19 @@
-"""Real data: circuits (HLS, four targets) and page graphs (Chameleon, Squirrel), our models and encodings against PyG's.
+"""Real data: circuits (HLS, four targets) and page graphs (Chameleon, Squirrel), our models against PyG's.
 
     python benchmarks/real_data.py --data-folder shared/data --out runs/real-data --workers 10 --minutes 9
     python benchmarks/real_data.py --merge runs/real-data            # writes results/real-data.json
 
 Every row (a model and an encoding) has the same embedding and head, the same optimiser, number of epochs and batches,
-and the same search: each setting of `TRIALS` once, on the first seed or split; validation chooses one of them, which all
+and the same search: each setting of `TRIALS` once, on the first seed or split; validation chooses one, which all
 seeds or splits then use. The epoch is chosen by validation, too, for each target. Node numbers are permuted. PyG's
 encodings are PyG's transforms: eigenvectors of the symmetrised graph with random signs in training, and walks on the
-directed and on the symmetrised graph. HLS is trained on standardised targets by the squared error; errors have the units
-of the targets, and MAPE leaves out targets that are 0. `hls` is one network with four outputs, `hls-lut` one for LUT.
+directed and on the symmetrised graph. HLS is trained on standardised targets by the squared error; errors have the
+units of the targets, and MAPE leaves out targets that are 0. `hls` is one network with four outputs, `hls-lut` one for
+LUT.
 
 Jobs run side by side on one device. Each one that is finished is a line in `jobs.jsonl`, and is not run again: `--done`
-names folders with lines of earlier runs. `--toy` is a small size that runs on a CPU; `--one-line` is what `mt.train` gives
-without any of this.
+names folders with lines of earlier runs. `--toy` is a small size that runs on a CPU; `--one-line` is what `mt.train`
+gives without any of this.
 """
 
 import argparse
