@@ -58,7 +58,7 @@ def main() -> None:
         off = model.eval()(mt.batch(graphs, pairs, ids=test)) - wanted[test]
     print(f"RMSE: {off.square().mean().sqrt():.3f} (of the mean: {wanted[test].std():.3f})")
 
-    # A model that is called with graphs encodes them itself. To load it with `mt.nn.load`, import the class of its head.
+    # A model that is called with graphs encodes them itself. To load it by `mt.nn.load`, import the class of its head.
     print("reachable from the first node:", model(graphs[:3]).tolist(), "true:", wanted[:3].tolist())
     model.save(options.out)
 
