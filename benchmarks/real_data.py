@@ -245,8 +245,9 @@ def encode_part(work: tuple[str, list[tuple[Tensor, int]]]) -> np.ndarray:
     return torch.cat([PYG[name](edges, nodes) for edges, nodes in graphs]).numpy()
 
 
-def encode_with_pyg(setting: Setting, names: Iterable[str], data: Iterable[str], workers: int) -> None:
+def encode_with_pyg(setting: Setting, names: Iterable[str], data: Iterable[str]) -> None:
     """Compute PyG's encodings that are not there yet, in several processes."""
+    workers = os.cpu_count() or 1
     for each in dict.fromkeys(name if name in PAGES else "hls" for name in data):
         missing = [name for name in names if not pyg_file(setting, each, name).exists()]
         if not missing:
@@ -424,7 +425,8 @@ def train_one_line(setting: Setting, preset: str) -> dict[str, Any]:
 
 def work(job: Job, setting: Setting) -> dict[str, Any]:
     """Run a job; what goes wrong is a result, too."""
-    torch.set_num_threads(1)
+    if job.stage != "one-line":
+        torch.set_num_threads(1)
     torch.set_float32_matmul_precision("high")  # TF32 for all
     made = {**asdict(job), "key": job.key, "device": record.device(), "commit": record.commit()}
     made["date"] = datetime.now(UTC).isoformat(timespec="seconds")
@@ -491,52 +493,90 @@ def lines_of(folders: Iterable[Path]) -> dict[str, dict[str, Any]]:
     return found
 
 
+class Schedule:
+    """Which job to run next: data sets in the given order, trials before final runs, the first seed before the second.
+
+    A final run is known when all trials of its row are done. A job that would not end in time, by the time that such
+    jobs took, is not begun.
+    """
+
+    def __init__(self, setting: Setting, options: argparse.Namespace, rows: list[tuple[str, str]]):
+        found = lines_of([options.out, *options.done])
+        self.found = {key: line for key, line in found.items() if "error" not in line or not options.again}
+        self.setting, self.data, self.rows = setting, list(options.data), rows
+        self.begun: set[str] = set()
+        self.longest: dict[tuple[str, str], float] = {}
+        self.one_line = [Job("hls", "one-line", "magnetic", "one-line")] if options.one_line else []
+
+    def waiting(self) -> list[Job]:
+        """The jobs that can run now, in order."""
+        each = [
+            [*searches(data, self.rows), *(job for row in self.rows for job in self.finals(data, row))]
+            for data in self.data
+        ]
+        jobs = [*self.one_line, *(job for jobs in each for job in sorted(jobs, key=self.order))]
+        return [job for job in jobs if job.key not in self.found and job.key not in self.begun]
+
+    def order(self, job: Job) -> tuple[bool, int]:
+        """Trials first, and one of each row before the next."""
+        return job.stage == "final", job.number
+
+    def finals(self, data: str, row: tuple[str, str]) -> list[Job]:
+        """The final runs of a row."""
+        return finals(data, row, self.found, self.setting.seeds)
+
+    def next(self) -> Job | None:
+        """The first job that ends in time."""
+        left = self.setting.deadline - time.time()
+        for job in self.waiting():
+            if self.longest.get((job.data, job.stage), 0.0) < left:
+                self.begun.add(job.key)
+                return job
+        return None
+
+    def ended(self, line: dict[str, Any]) -> None:
+        """Take a result."""
+        kind = line["data"], line["stage"]
+        self.longest[kind] = max(self.longest.get(kind, 0.0), duration(line))
+        self.found[line["key"]] = line
+
+
+def duration(line: dict[str, Any]) -> float:
+    """Seconds of all runs of a job."""
+    return line.get("seconds") or sum(run["seconds"] for run in line.get("runs", []))
+
+
 def execute(setting: Setting, options: argparse.Namespace) -> None:
     """Run the jobs that are not done yet, several side by side."""
     rows = [row for row in ROWS if not options.rows or f"{row[0]}/{row[1]}" in options.rows or row[0] in options.rows]
-    encode_with_pyg(
-        setting, [name for name in PYG if any(row[1] == name for row in rows)], options.data, os.cpu_count() or 1
-    )
-    found = lines_of([options.out, *options.done])
-    found = {key: line for key, line in found.items() if "error" not in line or not options.again}
-    log, begun = options.out / "jobs.jsonl", time.time()
-    queue = [Job("hls", "one-line", "magnetic", "one-line")] if options.one_line else []
-    for data in options.data:
-        queue += searches(data, rows)
-    queued = {job.key for job in queue}
-    queue = [job for job in queue if job.key not in found]
-
-    def more() -> list[Job]:
-        every = [job for data in options.data for row in rows for job in finals(data, row, found, setting.seeds)]
-        new = [job for job in every if job.key not in found and job.key not in queued]
-        queued.update(job.key for job in new)
-        return new
-
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(options.workers, mp_context=context) as pool, log.open("a", encoding="utf-8") as file:
-        waiting: set[Future[dict[str, Any]]] = {pool.submit(work, job, setting) for job in [*queue, *more()]}
-        done, total = 0, len(waiting)
-        while waiting:
-            ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+    encode_with_pyg(setting, [name for name in PYG if any(row[1] == name for row in rows)], options.data)
+    schedule, begun, steps = Schedule(setting, options, rows), time.time(), 0.0
+    context, running = multiprocessing.get_context("spawn"), set[Future[dict[str, Any]]]()
+    log = (options.out / "jobs.jsonl").open("a", encoding="utf-8")
+    with ProcessPoolExecutor(options.workers, mp_context=context) as pool, log as file:
+        while True:
+            while len(running) < options.workers and (job := schedule.next()) is not None:
+                running.add(pool.submit(work, job, setting))
+            if not running:
+                break
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
             for line in (future.result() for future in ended):
-                done += 1
                 if line.get("late"):
                     continue
-                found[line["key"]] = line
+                schedule.ended(line)
                 file.write(json.dumps(line) + "\n")
                 file.flush()
-                tell(line, done, total, time.time() - begun)
-            new = more()
-            total += len(new)
-            waiting |= {pool.submit(work, job, setting) for job in new}
+                steps += line.get("steps_per_second", 0.0) * duration(line)
+                tell(line, len(schedule.waiting()), time.time() - begun)
+    seconds = time.time() - begun
+    print(f"{steps:.0f} steps on HLS in {seconds:.0f} s: {steps / seconds:.0f} steps/s of all workers together")
 
 
-def tell(line: dict[str, Any], done: int, total: int, seconds: float) -> None:
+def tell(line: dict[str, Any], left: int, seconds: float) -> None:
     """One line about a finished job."""
-    took = line.get("seconds") or sum(run["seconds"] for run in line.get("runs", []))
     what = line.get("error", f"score {line['score']:.4f}" if "score" in line else "")
     speed = f", {line['steps_per_second']:.0f} steps/s" if "steps_per_second" in line else ""
-    print(f"{seconds:6.0f} s  {done}/{total}  {line['key']}: {took:.0f} s{speed} {what}", flush=True)
+    print(f"{seconds:6.0f} s  {line['key']}: {duration(line):.0f} s{speed} {what} ({left} jobs wait)", flush=True)
 
 
 # The table
@@ -600,9 +640,7 @@ def merge(folders: Sequence[Path], out: Path, seed: int) -> None:
     content = record.Record("real-data", seed).content(result)
     for name in ("device", "commit"):
         content[name] = ", ".join(dict.fromkeys(line[name] for line in found.values()))
-    content["seconds"] = round(
-        sum(line.get("seconds") or sum(r["seconds"] for r in line.get("runs", [])) for line in found.values())
-    )
+    content["seconds"] = round(sum(map(duration, found.values())))
     write_json(out / "real-data.json", content)
     show(result)
 
