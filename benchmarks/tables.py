@@ -416,6 +416,17 @@ def every_row(columns: dict[str, tuple[str, str | None]]) -> str:
     return "\n".join(lines) if len(lines) > 2 else "Not measured yet."
 
 
+def circuits() -> str:
+    """All rows of HLS, and what one line of `mt.train` gives, in Markdown."""
+    made = every_row({name: ("hls", target) for target, name in UNITS.items()})
+    alone = result("real-data").get("one_line") if measured("hls") else None
+    if alone is None:
+        return made
+    tests = [alone["targets"][target]["test"] for target in UNITS]
+    cells = " | ".join(f"{test['rmse']:.3f} ({100 * test['mape']:.0f} %)" for test in tests)
+    return f'{made}\n| `mt.train(…, preset="{alone["preset"]}")`, one seed | {cells} |'
+
+
 def slashed(values: Iterable[object]) -> str:
     """Values separated by slashes."""
     return " / ".join(map(str, values))
@@ -468,7 +479,7 @@ def pages() -> dict[Path, str]:
         ROOT / "README.md": [table(row for row in every if row.main)],
         ROOT / "docs" / "results.md": [
             table(every),
-            every_row({name: ("hls", target) for target, name in UNITS.items()}),
+            circuits(),
             every_row({name.capitalize(): (name, None) for name in ("chameleon", "squirrel")}),
         ],
         ROOT / "docs" / "reliability.md": [fuzzed(), validated()],
