@@ -35,8 +35,8 @@ def main() -> None:
 
     # Predictions have the units and the order of the targets.
     graphs = task.data_set.graphs[:3]
-    for row, size in zip(run.predict(graphs).tolist(), graphs.sizes.tolist(), strict=True):
-        print(f"circuit of {size} nodes:", [round(value, 2) for value in row])
+    for row, size in zip(run.predict(graphs), graphs.sizes, strict=True):
+        print(f"circuit of {size} nodes:", row)
 
 
 if __name__ == "__main__":
