@@ -14,7 +14,7 @@ import magnetite as mt
 
 
 def food_web(nodes: int, seed: int) -> mt.Digraphs:
-    """A graph whose edges lead from low to high levels, with permuted node numbers: `x` says nothing about them."""
+    """A graph whose edges lead from low to high levels, and whose node numbers say nothing about levels."""
     generator = torch.Generator().manual_seed(seed)
     level = torch.rand(nodes, generator=generator)
     upwards = level[:, None] < level[None, :]
