@@ -62,8 +62,8 @@ class Setting:
     cache: str
     seed: int = 0
     seeds: int = 3
-    epochs: int = 30
-    steps: int = 250
+    epochs: int = 18
+    steps: int = 200
     patience: int = 75
     width: int = 128
     layers: int = 4
