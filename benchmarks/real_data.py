@@ -20,6 +20,7 @@ import argparse
 import json
 import math
 import multiprocessing
+import os
 import statistics
 import tempfile
 import time
@@ -124,6 +125,8 @@ def duration(line: dict[str, Any]) -> float:
 
 def execute(setting: Setting, options: argparse.Namespace) -> None:
     """Run the jobs that are not done yet, several side by side."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # each of the processes that are started would use all cores
     rows = [row for row in ROWS if not options.rows or f"{row[0]}/{row[1]}" in options.rows or row[0] in options.rows]
     encode_with_pyg(setting, [name for name in PYG if any(row[1] == name for row in rows)], options.data)
     schedule, begun, steps = Schedule(setting, options, rows), time.time(), 0.0

@@ -217,12 +217,12 @@ def pyg_file(setting: Setting, data: str, encoding: str) -> Path:
     return Path(setting.cache) / f"{which}-{setting.seed}-{encoding}.npy"
 
 
-def encode_part(work: tuple[str, list[tuple[Tensor, int]]]) -> np.ndarray:
+def encode_part(work: tuple[str, list[tuple[np.ndarray, int]]]) -> np.ndarray:
     """PyG's encoding of some graphs, one after the other."""
     torch.set_num_threads(1)
     name, graphs = work
     torch.manual_seed(0)
-    return torch.cat([PYG[name](edges, nodes) for edges, nodes in graphs]).numpy()
+    return torch.cat([PYG[name](torch.from_numpy(edges), nodes) for edges, nodes in graphs]).numpy()
 
 
 def encode_with_pyg(setting: Setting, names: Iterable[str], data: Iterable[str]) -> None:
@@ -233,7 +233,8 @@ def encode_with_pyg(setting: Setting, names: Iterable[str], data: Iterable[str])
         if not missing:
             continue
         graphs = read(setting, each)[0]
-        lists = [(graph.edges.long(), graph.num_nodes) for graph in graphs]
+        # NumPy arrays, since each tensor that is sent to another process takes a file descriptor.
+        lists = [(graph.edges.long().numpy(), graph.num_nodes) for graph in graphs]
         size = max(1, -(-len(lists) // (8 * workers)))
         parts = [lists[start : start + size] for start in range(0, len(lists), size)]
         with multiprocessing.get_context("spawn").Pool(min(workers, len(parts))) as pool:
