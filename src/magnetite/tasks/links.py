@@ -9,7 +9,7 @@ All edges between two nodes, in either direction, belong to the same split and f
 edge could be among the edges that the model sees, and give the answer away.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,11 @@ from torch import Tensor
 
 from magnetite.batching import QueryPairs
 from magnetite.graphs import Digraphs
+from magnetite.io.tables import Table
 from magnetite.packed import starts
 from magnetite.tasks.base import SPLITS
 from magnetite.tasks.datasets import DataSet, data_set
+from magnetite.tasks.labelled import nodes_in_table
 from magnetite.tasks.targets import as_ids, chosen_split, drawn_masks, given_masks, masks_of, part_of
 
 TARGETS = ("existence", "direction")
@@ -39,7 +41,8 @@ FOLDS = 5
 TRIES = 20
 """Number of times that a random pair is drawn again if it is an edge; then the pairs without an edge are listed."""
 
-Numbers = Int[np.ndarray, " rows"]
+Numbers = Int[np.ndarray, "_"]
+Mask = Bool[np.ndarray, "_"]
 
 
 def split_links(
@@ -65,14 +68,15 @@ def split_links(
         data: `Digraphs`, or other data as in `Supervised`.
         target: existence (is there an edge from u to v) or direction (of two nodes that have an edge in one direction
             only, is it from u to v; half of the edges are asked about in reverse).
-        negatives: Pairs with label 0 if the target is existence: random (pairs of different nodes that are not edges,
-            as many as edges), reversed (the reverse of every edge, if it is not an edge) or both. By default random.
+        negatives: Pairs with label 0 if the target is existence: random (pairs of different nodes without an edge in
+            either direction, as many as edges), reversed (the reverse of every edge, if it is not an edge) or both. By default random.
         splits: Fractions of training, validation and test edges; the name of a split of the data; or, by split, a mask
             of edges, ids of edges (if there are several graphs, of graphs), a list of edges `[2, m]` or `[m, 2]`, or
             OGB's `{"edge": [m, 2], "edge_neg": [m, 2]}`. By default the split of the data if they have one,
             otherwise 0.8, 0.1 and 0.1.
         folds: Number of folds of the training edges, at least 2.
-        reverse_in_training: Whether the reverse of an edge of another split may be a training edge.
+        reverse_in_training: Whether the reverse of an edge of another split may be a training edge, and the reverse of
+            an edge a random negative.
         seed: Seed of splits, folds and negatives.
 
     >>> graphs = Digraphs.from_edges(np.array([np.arange(20), (np.arange(20) + 3) % 20]))
@@ -90,12 +94,13 @@ def split_links(
         raise ValueError(f"the data have no edge to predict the {target} of ({count} edges; {kept})")
     found = _split(data, edges, asked, splits, reverse_in_training, seed)
     asked &= found.split >= 0
-    fold = _folds(edges.unit(reverse_in_training), edges.graph, asked, folds, seed)
-    views = _Views(found, np.where(asked, fold, -1), folds, len(data.graphs))
+    dealt = asked & (found.by_graph | (found.split == 0))
+    fold = _folds(edges.unit(reverse_in_training), edges.graph, dealt, folds, seed)
+    views = _Views(found, np.where(dealt, fold, -1), folds, len(data.graphs))
     if target == "direction":
         pairs = _direction(edges, asked, views, seed)
     else:
-        pairs = _existence(edges, asked, views, negatives, found.negatives, seed)
+        pairs = _existence(edges, asked, views, negatives, found.negatives, reverse_in_training, seed)
     _check_labels(pairs, target, negatives)
     return _data_set(data, pairs, views)
 
@@ -120,8 +125,8 @@ class _Edges:
     graph: Numbers
     source: Numbers
     target: Numbers
-    sizes: Int[np.ndarray, " graphs"]
-    offset: Int[np.ndarray, " graphs"]
+    sizes: Numbers
+    offset: Numbers
 
     @classmethod
     def of(cls, graphs: Digraphs) -> "_Edges":
@@ -141,11 +146,11 @@ class _Edges:
         return self.code_of(self.graph, self.target, self.source)
 
     @property
-    def loops(self) -> Bool[np.ndarray, " rows"]:
+    def loops(self) -> Mask:
         return self.source == self.target
 
     @property
-    def both_ways(self) -> Bool[np.ndarray, " rows"]:
+    def both_ways(self) -> Mask:
         """Which edges have a reverse, or are self-loops."""
         return np.isin(self.reverse, self.code)
 
@@ -169,7 +174,7 @@ class _Split:
 
 
 def _split(
-    data: DataSet, edges: _Edges, asked: Bool[np.ndarray, " rows"], splits: Any, reverse: bool, seed: int
+    data: DataSet, edges: _Edges, asked: Mask, splits: Any, reverse: bool, seed: int
 ) -> _Split:
     graphs = data.graphs
     chosen = chosen_split(data, masks_of(graphs.edge_features), splits)
@@ -196,7 +201,7 @@ def _split(
 
 
 def _drawn(
-    fractions: tuple[Any, ...], edges: _Edges, asked: Bool[np.ndarray, " rows"], reverse: bool, seed: int
+    fractions: tuple[Any, ...], edges: _Edges, asked: Mask, reverse: bool, seed: int
 ) -> Numbers:
     """Random splits of the edges that are asked about, graph by graph; training has the others."""
     _, first, unit = np.unique(edges.unit(reverse)[asked], return_index=True, return_inverse=True)
@@ -251,6 +256,27 @@ def node_pairs(given: Any, graphs: Digraphs, where: str, by_row: bool = False) -
     return pairs
 
 
+def pairs_in_table(table: Table, graphs: Digraphs, names: Sequence[str]) -> QueryPairs:
+    """The node pairs in a table, in the order of its rows; an error names the line of a node that does not exist.
+
+    Args:
+        table: A table with columns `source` and `target`, and `graph` with numbers, if there are several graphs.
+        graphs: The graphs.
+        names: The name of each node.
+    """
+    graph, ends = nodes_in_table(table, graphs, names)
+    wrong = np.flatnonzero(np.diff(graph) < 0)
+    if len(wrong):
+        raise ValueError(f"{table.where(int(wrong[0]) + 1)}: sort the rows by graph")
+    counts = torch.bincount(torch.from_numpy(graph), minlength=len(graphs))
+    return QueryPairs(
+        node_ptr=graphs.node_ptr,
+        query_ptr=starts(counts),
+        nodes=torch.from_numpy(ends - graphs.node_ptr.numpy()[graph]),
+        labels=torch.zeros(len(graph), dtype=torch.int16),
+    )
+
+
 def _mask_of(pairs: Int[np.ndarray, "2 pairs"], edges: _Edges, split: str) -> Bool[Tensor, " rows"]:
     """The edges in a list."""
     codes = edges.code_of(np.zeros_like(pairs[0]), *pairs)
@@ -293,12 +319,11 @@ def _negatives(given: Any, split: str, edges: _Edges, graphs: Digraphs) -> Int[n
     return pairs
 
 
-def _folds(unit: Numbers, graph: Numbers, asked: Bool[np.ndarray, " rows"], folds: int, seed: int) -> Numbers:
-    """The fold of each edge: those of every graph are dealt out in random order."""
+def _folds(unit: Numbers, graph: Numbers, dealt: Mask, folds: int, seed: int) -> Numbers:
+    """The fold of each edge: those of every graph are dealt out in random order, and the others have any."""
     _, first, inverse = np.unique(unit, return_index=True, return_inverse=True)
     order = np.random.default_rng([seed, 1]).permutation(len(first))
-    # Units that are asked about first, so that every fold has the same number of them.
-    order = order[np.lexsort((~asked[first][order], graph[first][order]))]
+    order = order[np.lexsort((~dealt[first][order], graph[first][order]))]  # the others last, so that folds are equal
     sorted_graph = graph[first][order]
     begin = np.searchsorted(sorted_graph, sorted_graph)
     fold = np.empty(len(first), dtype=np.int64)
@@ -317,10 +342,9 @@ class _Views:
 
     def view(self, edge: Numbers) -> Numbers:
         """The copy in which an edge is asked about."""
-        in_fold = self.found.by_graph | (self.found.split[edge] == 0)
-        return np.where(in_fold, self.fold[edge], self.folds)
+        return np.where(self.fold[edge] >= 0, self.fold[edge], self.folds)
 
-    def visible(self, view: int) -> Bool[np.ndarray, " edges"]:
+    def visible(self, view: int) -> Mask:
         """The edges that a model sees in a copy."""
         known = self.found.split >= 0 if self.found.by_graph else self.found.split == 0
         return known & (self.fold != view)
@@ -343,7 +367,7 @@ class _Pairs:
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__))
 
 
-def _positives(edges: _Edges, asked: Bool[np.ndarray, " rows"], views: _Views) -> Numbers:
+def _positives(edges: _Edges, asked: Mask, views: _Views) -> Numbers:
     """One edge of each node pair that is asked about, sorted by copy, graph and nodes."""
     numbers = np.flatnonzero(asked)
     numbers = numbers[np.unique(edges.code[numbers], return_index=True)[1]]
@@ -355,7 +379,7 @@ def _rows(edges: _Edges, views: _Views, edge: Numbers, source: Numbers, target: 
     return _Pairs(views.view(edge), edges.graph[edge], views.found.split[edge], source, target, label)
 
 
-def _direction(edges: _Edges, asked: Bool[np.ndarray, " rows"], views: _Views, seed: int) -> _Pairs:
+def _direction(edges: _Edges, asked: Mask, views: _Views, seed: int) -> _Pairs:
     """Every other edge, in random order, is asked about in reverse."""
     edge = _positives(edges, asked, views)
     order = np.random.default_rng([seed, 2]).permutation(len(edge))
@@ -370,10 +394,11 @@ def _direction(edges: _Edges, asked: Bool[np.ndarray, " rows"], views: _Views, s
 
 def _existence(
     edges: _Edges,
-    asked: Bool[np.ndarray, " rows"],
+    asked: Mask,
     views: _Views,
     negatives: str,
     given: Mapping[str, Int[np.ndarray, "2 pairs"]],
+    reverse: bool,
     seed: int,
 ) -> _Pairs:
     """Edges, and pairs without an edge."""
@@ -386,7 +411,9 @@ def _existence(
             _rows(edges, views, one_way, edges.target[one_way], edges.source[one_way], np.zeros_like(one_way))
         )
     if negatives in ("random", "both"):
-        code = _random_codes(edges, edges.graph[drawn], seed)
+        # The reverse of an edge may be one that the model sees, which edges that are asked about never have.
+        linked = edges.code if reverse else np.concatenate([edges.code, edges.reverse])
+        code = _random_codes(edges, edges.graph[drawn], np.unique(linked), seed)
         drawn, code = drawn[code >= 0], code[code >= 0]
         parts.append(_rows(edges, views, drawn, *edges.ends(edges.graph[drawn], code), np.zeros_like(drawn)))
     for name, (source, target) in given.items():
@@ -397,10 +424,9 @@ def _existence(
     return _Pairs.concat(parts)
 
 
-def _random_codes(edges: _Edges, graph: Numbers, seed: int) -> Numbers:
-    """For each entry, a random pair of different nodes of its graph that is not an edge, or −1; no pair twice."""
+def _random_codes(edges: _Edges, graph: Numbers, known: Numbers, seed: int) -> Numbers:
+    """For each entry, a random pair of different nodes of its graph that is not known, or −1; no pair twice."""
     random = np.random.default_rng([seed, 3])
-    known = np.unique(edges.code)
     codes = np.full(len(graph), -1)
     waiting = np.flatnonzero(edges.sizes[graph] > 1)
     for _ in range(TRIES):
@@ -427,7 +453,7 @@ def _random_codes(edges: _Edges, graph: Numbers, seed: int) -> Numbers:
     return codes
 
 
-def _first_of_each(code: Numbers, chosen: Bool[np.ndarray, " rows"]) -> Numbers:
+def _first_of_each(code: Numbers, chosen: Mask) -> Numbers:
     """The first of the chosen entries with each code."""
     places = np.flatnonzero(chosen)
     return places[np.unique(code[places], return_index=True)[1]]
@@ -439,7 +465,7 @@ def _check_labels(pairs: _Pairs, target: str, negatives: str) -> None:
         if not len(labels) or (target == "existence" and not labels.any()):
             raise ValueError(f"the {split} split has no edge to predict: give every split at least one")
         if target == "existence" and labels.all():
-            why = "every edge also exists in reverse" if negatives == "reversed" else "all node pairs are edges"
+            why = "every edge also exists in reverse" if negatives == "reversed" else "almost all nodes are linked"
             raise ValueError(f"the {split} split has no {negatives} negatives: {why}; choose others, or other splits")
 
 
@@ -450,7 +476,7 @@ def _data_set(data: DataSet, pairs: _Pairs, views: _Views) -> DataSet:
     used, counts = np.unique(place, return_counts=True)
     node = torch.from_numpy(np.stack([pairs.source, pairs.target])[:, order])
     copies = []
-    for view in np.unique(pairs.view):
+    for view in np.unique(pairs.view).tolist():
         chosen = torch.from_numpy(used[used // views.graphs == view] % views.graphs)
         visible = with_edges(data.graphs, torch.from_numpy(views.visible(view)))
         copies.append(visible if len(chosen) == views.graphs else visible.select(chosen))

@@ -24,7 +24,7 @@ from magnetite.tasks.datasets import MEMORY, DataSet, data_set
 from magnetite.tasks.links import FOLDS, check_options, split_links
 from magnetite.tasks.links import SPLIT as LINKS
 from magnetite.tasks.metrics import query_of
-from magnetite.tasks.schema import Schema
+from magnetite.tasks.schema import Schema, node_features
 from magnetite.tasks.scores import HITS, KINDS, Kind, Scores
 from magnetite.tasks.targets import GIVEN, ROWS, Targets, mask_names, targets_of
 
@@ -87,7 +87,8 @@ class Supervised(Task):
         kind: regression (the default), classification (one class each) or multilabel (several yes-or-no targets).
         splits: Fractions of training, validation and test; the name of a split of the data; or ids or masks by split.
             By default the split of the data if they have one, otherwise 0.8, 0.1 and 0.1. For links, of edges.
-        features: Names of the node and edge features that the model reads; all by default.
+        features: Names of the features that the model reads; by default all node and edge features. Graph features,
+            which all nodes of the graph have, are read only if they are named.
         continuous: Names of integer features that are quantities, not categories.
         class_weights: `balanced`, or one weight per class; equal weights by default.
         select: Metric by which validation chooses the best model; by default rmse, accuracy or auc.
@@ -175,7 +176,13 @@ class Supervised(Task):
     @cached_property
     def node_inputs(self) -> dict[str, Columns]:
         """The node features that the model reads."""
-        features = self.data_set.graphs.node_features
+        graphs = self.data_set.graphs
+        named = set(self.features or ()) - set(self.target_names if self.level == "graph" else ())
+        features = {
+            name: values
+            for name, values in node_features(graphs).items()
+            if name in named or name in graphs.node_features
+        }
         hidden = {*mask_names(features), *(self.target_names if self.level == "node" else ())}
         hidden |= {name for name in self.data_set.labels if name not in (self.features or ())}
         return self._inputs({name: values for name, values in features.items() if name not in hidden}, "node")
@@ -213,7 +220,8 @@ class Supervised(Task):
         nodes, edges = (
             {name: size if isinstance(size, int) else len(size) for name, size in each.items()} for each in inputs
         )
-        return Schema(self.level, self._kind_name, self.target_names, self.targets.classes, nodes, edges)
+        texts = {name: self.data_set.classes[name] for name in nodes if name in self.data_set.classes}
+        return Schema(self.level, self._kind_name, self.target_names, self.targets.classes, nodes, edges, texts)
 
     def derived(self, preset: str) -> dict[str, dict[str, Any]]:
         """Batch size and number of epochs for this number of training graphs."""
@@ -384,7 +392,8 @@ class Supervised(Task):
         """The graphs that have targets of the split, with the features that the model reads."""
         data, targets, mask = self.asked, self.targets, self.targets.masks[split]
         graphs = data.graphs
-        nodes = {name: graphs.node_features[name] for name in self.node_inputs}
+        held = node_features(graphs)
+        nodes = {name: held[name] for name in self.node_inputs}
         edges = {name: graphs.edge_features[name] for name in self.edge_inputs if name != "weight"}
         of_graphs: dict[str, Tensor] = {}
         query = None
@@ -407,17 +416,15 @@ class Supervised(Task):
         return examples if bool(chosen.all()) else examples.select(chosen.nonzero().squeeze(1))
 
     def _inputs(self, features: Mapping[str, Tensor], side: str) -> dict[str, Columns]:
-        known = {*self.data_set.graphs.node_features, *self.data_set.graphs.edge_features, "weight"}
+        known = {*node_features(self.data_set.graphs), *self.data_set.graphs.edge_features, "weight"}
         for name in (*(self.features or ()), *self.continuous):
             if name not in known:
                 raise ValueError(f"the data have no feature {name!r}: they have {', '.join(sorted(known))}")
         chosen = {name: values for name, values in features.items() if self.features is None or name in self.features}
-        for name in chosen:
-            if name in self.data_set.classes:
-                raise ValueError(
-                    f"{side} feature {name!r} is text, which is only read as a target: number its categories 0, 1, …, "
-                    "or name the features to read in features"
-                )
+        for name, values in chosen.items():
+            missing = (values < 0).nonzero() if name in self.data_set.classes else ()
+            if len(missing):
+                raise ValueError(f"{side} feature {name!r} of {side} {int(missing[0])} is missing: give it a value")
         return {name: _columns(name, values, side, name in self.continuous) for name, values in chosen.items()}
 
     def _row_weights(self, targets: Shaped[Tensor, "rows ..."]) -> Float[Tensor, " rows"]:
