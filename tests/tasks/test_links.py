@@ -44,7 +44,7 @@ CASES = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(CASES)
 def test_the_laws_of_links(case):
     seed, target, negatives, folds, count = case
