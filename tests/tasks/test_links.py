@@ -49,9 +49,7 @@ CASES = st.tuples(
 def test_the_laws_of_links(case):
     seed, target, negatives, folds, count = case
     graphs = random_graphs(seed % 1000, nodes=14, edges=count)
-    links = split_links(
-        graphs, target, None if target == "direction" else negatives, FRACTIONS, folds=folds, seed=seed
-    )
+    links = split_links(graphs, target, None if target == "direction" else negatives, FRACTIONS, folds=folds, seed=seed)
     true = edges_of(graphs)
     one_way = {(u, v) for u, v in true if (v, u) not in true}
     held_out, seen_as_training = set(), set()
@@ -78,7 +76,9 @@ def test_the_laws_of_links(case):
     for view in range(len(links.graphs)):
         visible = edges_of(links.graphs, view)
         assert not visible & (held_out | {(v, u) for u, v in held_out})
-        for weight, (u, v) in zip(links.graphs[view].weights.tolist(), links.graphs[view].edges.T.tolist(), strict=True):
+        for weight, (u, v) in zip(
+            links.graphs[view].weights.tolist(), links.graphs[view].edges.T.tolist(), strict=True
+        ):
             assert graphs.edges[:, int(weight) - 1].tolist() == [u, v]  # weights stay with their edges
     assert torch.equal(links.graphs.weights, links.graphs.edge_features["number"])
     assert edges_of(links.graphs, len(links.graphs) - 1) == true - held_out  # validation and test see all of training

@@ -76,7 +76,9 @@ def test_categories_of_text_have_the_numbers_of_training():
     read = schema.read(DataSet(graphs, classes={"kind": ("adder", "reg")}))
     assert read.node_features["kind"].tolist() == [2, 0, 2, 0]
     assert schema.read(DataSet(graphs)).node_features["kind"].tolist() == [1, 0, 1, 0]
-    with pytest.raises(ValueError, match="node feature 'kind' of node 1 is 'fifo', which training did not have") as caught:
+    with pytest.raises(
+        ValueError, match="node feature 'kind' of node 1 is 'fifo', which training did not have"
+    ) as caught:
         schema.read(DataSet(graphs, classes={"kind": ("fifo", "reg")}))
     assert "\n" not in str(caught.value)
     with pytest.raises(ValueError, match="the numbers of its 3 categories"):

@@ -70,9 +70,7 @@ class QueryPairs(Packed):
         graph, source, target = all_nodes(graphs.sizes)
         labels = torch.zeros_like(graph, dtype=torch.int16)
         query_ptr = torch.nn.functional.pad((graphs.sizes**2).cumsum(0), (1, 0))
-        return cls(
-            node_ptr=graphs.node_ptr, query_ptr=query_ptr, nodes=torch.stack([source, target]), labels=labels
-        )
+        return cls(node_ptr=graphs.node_ptr, query_ptr=query_ptr, nodes=torch.stack([source, target]), labels=labels)
 
     @property
     def counts(self) -> Int[Tensor, " graphs"]:

@@ -1,9 +1,9 @@
 """Links: edges of a graph, held out and predicted from the others.
 
 The edges of every graph are split into training, validation and test edges. Messages and encodings see training edges
-only, in every split. The training edges are divided into folds, and each fold is asked about in a copy of the graph that
-has the other folds: an edge that is asked about is never among the edges that the model sees. So every training edge
-both carries messages and is learned from, which a single held-out share of them would not give.
+only, in every split. The training edges are divided into folds, and each fold is asked about in a copy of the graph
+that has the other folds: an edge that is asked about is never among the edges that the model sees. So every training
+edge both carries messages and is learned from, which a single held-out share of them would not give.
 
 All edges between two nodes, in either direction, belong to the same split and fold. Otherwise the reverse of a test
 edge could be among the edges that the model sees, and give the answer away.
@@ -11,6 +11,7 @@ edge could be among the edges that the model sees, and give the answer away.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,9 @@ def split_links(
 ) -> DataSet:
     """Graphs with the edges that a model may see, and the node pairs that it is asked about, with labels 1 and 0.
 
-    The graphs of the result are copies of the given ones: one for each fold of the training edges, which lacks the edges
-    of the fold, and one for validation and test, with all training edges. Weights and features stay with their edges.
+    The graphs of the result are copies of the given ones: one for each fold of the training edges, which lacks the
+    edges of the fold, and one for validation and test, with all training edges. Weights and features stay with their
+    edges.
     `pairs` has the query pairs, and `splits["links"]` says which of them belong to which split. If whole graphs are
     split, every graph is divided into folds, and validation and test have graphs that training has not.
 
@@ -69,7 +71,8 @@ def split_links(
         target: existence (is there an edge from u to v) or direction (of two nodes that have an edge in one direction
             only, is it from u to v; half of the edges are asked about in reverse).
         negatives: Pairs with label 0 if the target is existence: random (pairs of different nodes without an edge in
-            either direction, as many as edges), reversed (the reverse of every edge, if it is not an edge) or both. By default random.
+            either direction, as many as edges), reversed (the reverse of every edge, if it is not an edge) or both. By
+            default random.
         splits: Fractions of training, validation and test edges; the name of a split of the data; or, by split, a mask
             of edges, ids of edges (if there are several graphs, of graphs), a list of edges `[2, m]` or `[m, 2]`, or
             OGB's `{"edge": [m, 2], "edge_neg": [m, 2]}`. By default the split of the data if they have one,
@@ -137,19 +140,19 @@ class _Edges:
     def code_of(self, graph: Numbers, source: Numbers, target: Numbers) -> Numbers:
         return self.offset[graph] + source * self.sizes[graph] + target
 
-    @property
+    @cached_property
     def code(self) -> Numbers:
         return self.code_of(self.graph, self.source, self.target)
 
-    @property
+    @cached_property
     def reverse(self) -> Numbers:
         return self.code_of(self.graph, self.target, self.source)
 
-    @property
+    @cached_property
     def loops(self) -> Mask:
         return self.source == self.target
 
-    @property
+    @cached_property
     def both_ways(self) -> Mask:
         """Which edges have a reverse, or are self-loops."""
         return np.isin(self.reverse, self.code)
@@ -173,9 +176,7 @@ class _Split:
     negatives: Mapping[str, Int[np.ndarray, "2 pairs"]]
 
 
-def _split(
-    data: DataSet, edges: _Edges, asked: Mask, splits: Any, reverse: bool, seed: int
-) -> _Split:
+def _split(data: DataSet, edges: _Edges, asked: Mask, splits: Any, reverse: bool, seed: int) -> _Split:
     graphs = data.graphs
     chosen = chosen_split(data, masks_of(graphs.edge_features), splits)
     if isinstance(chosen, tuple):
@@ -200,9 +201,7 @@ def _split(
     return _Split(split, by_graph, {name: pairs for name, pairs in negatives.items() if pairs is not None})
 
 
-def _drawn(
-    fractions: tuple[Any, ...], edges: _Edges, asked: Mask, reverse: bool, seed: int
-) -> Numbers:
+def _drawn(fractions: tuple[Any, ...], edges: _Edges, asked: Mask, reverse: bool, seed: int) -> Numbers:
     """Random splits of the edges that are asked about, graph by graph; training has the others."""
     _, first, unit = np.unique(edges.unit(reverse)[asked], return_index=True, return_inverse=True)
     if len(first) < len(SPLITS):
@@ -241,7 +240,9 @@ def node_pairs(given: Any, graphs: Digraphs, where: str, by_row: bool = False) -
     """
     numbers = as_ids(given, where)
     if len(graphs) > 1:
-        raise ValueError(f"{where} is a list of node pairs, but there are {len(graphs)} graphs: give masks or QueryPairs")
+        raise ValueError(
+            f"{where} is a list of node pairs, but there are {len(graphs)} graphs: give masks or QueryPairs"
+        )
     if numbers.ndim != 2 or 2 not in numbers.shape or numbers.is_floating_point() or numbers.dtype == torch.bool:
         raise ValueError(
             f"{where} must be a list of node pairs [2, m], got {numbers.dtype} of shape {tuple(numbers.shape)}"
@@ -333,7 +334,7 @@ def _folds(unit: Numbers, graph: Numbers, dealt: Mask, folds: int, seed: int) ->
 
 @dataclass(frozen=True)
 class _Views:
-    """The copies of the graphs: that of fold `f` of graph `g` is `f · graphs + g`; the last is without held-out edges."""
+    """The copies of the graphs: copy `f · graphs + g` of graph `g` lacks fold `f`; the last has all training edges."""
 
     found: _Split
     fold: Numbers
@@ -407,9 +408,7 @@ def _existence(
     drawn = edge[~np.isin(views.found.split[edge], [SPLITS.index(name) for name in given])]
     if negatives in ("reversed", "both"):
         one_way = drawn[~np.isin(edges.reverse[drawn], edges.code)]
-        parts.append(
-            _rows(edges, views, one_way, edges.target[one_way], edges.source[one_way], np.zeros_like(one_way))
-        )
+        parts.append(_rows(edges, views, one_way, edges.target[one_way], edges.source[one_way], np.zeros_like(one_way)))
     if negatives in ("random", "both"):
         # The reverse of an edge may be one that the model sees, which edges that are asked about never have.
         linked = edges.code if reverse else np.concatenate([edges.code, edges.reverse])

@@ -421,8 +421,8 @@ class Supervised(Task):
             if name not in known:
                 raise ValueError(f"the data have no feature {name!r}: they have {', '.join(sorted(known))}")
         chosen = {name: values for name, values in features.items() if self.features is None or name in self.features}
-        for name, values in chosen.items():
-            missing = (values < 0).nonzero() if name in self.data_set.classes else ()
+        for name in self.data_set.classes.keys() & chosen.keys():
+            missing = (chosen[name] < 0).nonzero()
             if len(missing):
                 raise ValueError(f"{side} feature {name!r} of {side} {int(missing[0])} is missing: give it a value")
         return {name: _columns(name, values, side, name in self.continuous) for name, values in chosen.items()}

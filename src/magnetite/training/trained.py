@@ -12,8 +12,8 @@ from torch import Tensor
 
 from magnetite.batching import QueryPairs
 from magnetite.graphs import Digraphs, node_numbers
-from magnetite.nn import GraphModel
 from magnetite.io.tables import read_table
+from magnetite.nn import GraphModel
 from magnetite.packed import ragged_rows
 from magnetite.tasks import Examples, Task
 from magnetite.tasks.datasets import data_set
@@ -177,7 +177,7 @@ class Run:
             count = int((graphs.sizes.double() ** 2).sum())
             if count > MOST_PAIRS:
                 raise ValueError(
-                    f"the graphs have {count:,} node pairs, more than {MOST_PAIRS:,}: give those to predict for in pairs"
+                    f"the graphs have {count:,} node pairs, more than {MOST_PAIRS:,}: give some of them in pairs"
                 )
             return QueryPairs.all_of(graphs)
         if isinstance(pairs, QueryPairs):
