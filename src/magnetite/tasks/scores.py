@@ -80,7 +80,10 @@ class Scores:
         """
         found: dict[str, float] = {}
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "No (positive|negative) samples", UserWarning)  # see `_mean_auc`
+            # See `_mean_auc` and `_fill_empty`.
+            for message in ("No (positive|negative) samples", "The ``compute`` method of metric"):
+                warnings.filterwarnings("ignore", message, UserWarning)
+            self._fill_empty()
             computed = self.collection.compute()
         if AUC in computed:
             computed[AUC] = _mean_auc(computed[AUC], computed.pop(COUNTS))
@@ -89,6 +92,13 @@ class Scores:
             if value.numel() > 1:
                 found |= {f"{name}/{each}": float(one) for each, one in zip(self.names, value, strict=True)}
         return found
+
+    def _fill_empty(self) -> None:
+        """Give metrics without rows empty ones of the type of targets: another process may have all rows of a split."""
+        for metric in self.collection.values(copy_state=False):
+            rows: Any = getattr(metric, "target", None)
+            if isinstance(rows, list) and not rows:
+                rows.append(torch.zeros(0, dtype=self.kind.dtype, device=self.state.device))
 
 
 def _mean_auc(values: Float[Tensor, "*outputs"], counts: Float[Tensor, " counts"]) -> Float[Tensor, ""]:
@@ -179,20 +189,20 @@ def _ranks() -> "Metric":
         Hits@k is the fraction of links with a score above that of the k-th best negative; NaN if there are fewer.
         """
 
-        scores: list[Tensor]
-        labels: list[Tensor]
+        preds: list[Tensor]
+        target: list[Tensor]
 
         def __init__(self) -> None:
             super().__init__()
-            self.add_state("scores", [], dist_reduce_fx="cat")
-            self.add_state("labels", [], dist_reduce_fx="cat")
+            self.add_state("preds", [], dist_reduce_fx="cat")
+            self.add_state("target", [], dist_reduce_fx="cat")
 
         def update(self, preds: Tensor, target: Tensor) -> None:
-            self.scores.append(preds.reshape(-1))
-            self.labels.append(target.reshape(-1))
+            self.preds.append(preds.reshape(-1))
+            self.target.append(target.reshape(-1))
 
         def compute(self) -> dict[str, Tensor]:
-            scores, labels = dim_zero_cat(self.scores), dim_zero_cat(self.labels)
+            scores, labels = dim_zero_cat(self.preds), dim_zero_cat(self.target)
             links, others = scores[labels > 0], scores[labels == 0].sort().values
             above = len(others) - torch.searchsorted(others, links, right=True)
             same = len(others) - torch.searchsorted(others, links) - above
