@@ -145,6 +145,11 @@ class _Edges:
         return self.code_of(self.graph, self.source, self.target)
 
     @cached_property
+    def known(self) -> Numbers:
+        """The codes of all edges, sorted."""
+        return np.unique(self.code)
+
+    @cached_property
     def reverse(self) -> Numbers:
         return self.code_of(self.graph, self.target, self.source)
 
@@ -155,7 +160,7 @@ class _Edges:
     @cached_property
     def both_ways(self) -> Mask:
         """Which edges have a reverse, or are self-loops."""
-        return np.isin(self.reverse, self.code)
+        return _among(self.reverse, self.known)
 
     def unit(self, ordered: bool) -> Numbers:
         """What is split: the two nodes of an edge, in their order or in any order."""
@@ -196,7 +201,7 @@ def _split(data: DataSet, edges: _Edges, asked: Mask, splits: Any, reverse: bool
     _check_parallel(edges, split)
     if not (by_graph or reverse):
         held_out = edges.code[split > 0]
-        split[(split == 0) & np.isin(edges.reverse, held_out)] = -1
+        split[(split == 0) & _among(edges.reverse, np.unique(held_out))] = -1
     negatives = {name: _negatives(part_of(chosen, name), name, edges, graphs) for name in SPLITS}
     return _Split(split, by_graph, {name: pairs for name, pairs in negatives.items() if pairs is not None})
 
@@ -281,14 +286,14 @@ def pairs_in_table(table: Table, graphs: Digraphs, names: Sequence[str]) -> Quer
 def _mask_of(pairs: Int[np.ndarray, "2 pairs"], edges: _Edges, split: str) -> Bool[Tensor, " rows"]:
     """The edges in a list."""
     codes = edges.code_of(np.zeros_like(pairs[0]), *pairs)
-    missing = np.flatnonzero(~np.isin(codes, edges.code))
+    missing = np.flatnonzero(~_among(codes, edges.known))
     if len(missing):
         source, target = pairs[:, missing[0]]
         raise ValueError(
             f"edge ({source}, {target}) of the {split} split is not in the graph: give the graph with the edges of all "
             "splits; a model sees those of training only"
         )
-    return torch.from_numpy(np.isin(edges.code, codes))
+    return torch.from_numpy(_among(edges.code, np.unique(codes)))
 
 
 def _of_graphs(given: Tensor, graphs: Digraphs) -> bool:
@@ -313,7 +318,7 @@ def _negatives(given: Any, split: str, edges: _Edges, graphs: Digraphs) -> Int[n
     if not isinstance(given, Mapping) or "edge_neg" not in given:
         return None
     pairs = node_pairs(given["edge_neg"], graphs, f"edge_neg of the {split} split", by_row=True)
-    wrong = np.isin(edges.code_of(np.zeros_like(pairs[0]), *pairs), edges.code)
+    wrong = _among(edges.code_of(np.zeros_like(pairs[0]), *pairs), edges.known)
     if wrong.any():
         source, target = pairs[:, np.flatnonzero(wrong)[0]]
         raise ValueError(f"edge_neg of the {split} split has ({source}, {target}), which is an edge: leave it out")
@@ -407,7 +412,7 @@ def _existence(
     parts = [_rows(edges, views, edge, edges.source[edge], edges.target[edge], np.ones_like(edge))]
     drawn = edge[~np.isin(views.found.split[edge], [SPLITS.index(name) for name in given])]
     if negatives in ("reversed", "both"):
-        one_way = drawn[~np.isin(edges.reverse[drawn], edges.code)]
+        one_way = drawn[~edges.both_ways[drawn]]
         parts.append(_rows(edges, views, one_way, edges.target[one_way], edges.source[one_way], np.zeros_like(one_way)))
     if negatives in ("random", "both"):
         # The reverse of an edge may be one that the model sees, which edges that are asked about never have.
@@ -436,9 +441,9 @@ def _random_codes(edges: _Edges, graph: Numbers, known: Numbers, seed: int) -> N
         target = random.integers(0, size - 1)
         code = edges.code_of(graph[waiting], source, target + (target >= source))
         new = np.zeros(len(code), dtype=bool)
-        new[_first_of_each(code, ~np.isin(code, known))] = True
+        new[_first_of_each(code, ~_among(code, known))] = True
         codes[waiting[new]] = code[new]
-        known = np.union1d(known, code[new])
+        known = np.sort(np.concatenate([known, code[new]]))
         waiting = waiting[~new]
     for number in np.unique(graph[waiting]):
         size, begin = int(edges.sizes[number]), int(edges.offset[number])
@@ -450,6 +455,13 @@ def _random_codes(edges: _Edges, graph: Numbers, known: Numbers, seed: int) -> N
         rows = waiting[graph[waiting] == number][: len(left)]
         codes[rows] = left[: len(rows)]
     return codes
+
+
+def _among(codes: Numbers, known: Numbers) -> Mask:
+    """Which codes are in a sorted list; `np.isin` would sort both each time."""
+    if not len(known):
+        return np.zeros(len(codes), dtype=bool)
+    return known[np.minimum(np.searchsorted(known, codes), len(known) - 1)] == codes
 
 
 def _first_of_each(code: Numbers, chosen: Mask) -> Numbers:
