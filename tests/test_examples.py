@@ -55,6 +55,5 @@ def test_own_head_and_loop(run_example, tmp_path):
     assert (tmp_path / "run" / "model.safetensors").exists()
 
 
-@pytest.mark.skipif(importlib.util.find_spec("magnetite.tasks.links") is None, reason="needs level link")
 def test_link_direction(run_example):
     assert "auc" in run_example("link_direction")

@@ -227,7 +227,7 @@ def labels(changes: dict[int, str | None]) -> str:
         ({"web.csv": EDGES, "links.csv": links("n0,n99,test")}, LINK, "web.csv has no node 'n99'"),
         ({"web.csv": EDGES, "links.csv": links("n0,n3,test")}, LINK, "this edge is in line 2 already"),
         ({"web.csv": EDGES, "links.csv": links().replace("test", "")}, LINK, "the test split has no edge"),
-        ({"web.csv": EDGES, "links.csv": links("n0,n3,maybe")}, LINK, "this edge is in line 2 already"),
+        ({"web.csv": EDGES, "links.csv": links().replace("test", "maybe")}, LINK, "maybe"),
         ({"web.csv": EDGES, "links.csv": links(first="from,to,split")}, LINK, "no column 'source'"),
         ({"web.csv": EDGES, "links.csv": links(first="source,target,part")}, LINK, "no column 'split'"),
         ({"web.csv": EDGES}, [*LINK, "--target", "length"], "target of links must be one of existence"),
