@@ -21,6 +21,7 @@ class Convention:
     Args:
         formula: The entry `H[u, v]` as readable text.
         hermitian: The entry from `w_uv`, `w_vu` and the phase `2πq`, elementwise; 0 where both weights are 0.
+        weight: The same entry at phase 0, which is real.
         self_loops: Whether self-loops count.
         isolated: Diagonal entry of `L_N` at an isolated node.
         surplus: By how much the degree of a pair exceeds `|H[u, v]|`, computed without cancellation; 0 if None.
@@ -29,6 +30,7 @@ class Convention:
 
     formula: str
     hermitian: Callable[[Tensor, Tensor, Tensor], Tensor]
+    weight: Callable[[Tensor, Tensor], Tensor]
     self_loops: bool = True
     isolated: float = 1.0
     by_weight: bool = False
@@ -45,9 +47,17 @@ def weight_and_angle(forward: Tensor, backward: Tensor, phase: Tensor | float) -
     (tensor([0., 2., 2.]), tensor([0.0000, 1.0000, 0.5000]))
     """
     total = forward + backward
-    both = (forward > 0) & (backward > 0)
     angle = phase * (forward - backward) / torch.where(total > 0, total, 1)
-    return torch.where(both, total / 2, total), angle
+    return _one_or_mean(forward, backward), angle
+
+
+def _one_or_mean(forward: Tensor, backward: Tensor) -> Tensor:
+    total = forward + backward
+    return torch.where((forward > 0) & (backward > 0), total / 2, total)
+
+
+def _mean(forward: Tensor, backward: Tensor) -> Tensor:
+    return (forward + backward) / 2
 
 
 def _paper(forward: Tensor, backward: Tensor, phase: Tensor) -> Tensor:
@@ -75,14 +85,14 @@ def _multi_q_surplus(forward: Tensor, backward: Tensor, phase: Tensor) -> Tensor
 
 
 CONVENTIONS: dict[str, Convention] = {
-    "paper": Convention("w or (w_uv+w_vu)/2 if both · exp(i2πq (w_uv−w_vu)/(w_uv+w_vu))", _paper),
+    "paper": Convention("w or (w_uv+w_vu)/2 if both · exp(i2πq (w_uv−w_vu)/(w_uv+w_vu))", _paper, _one_or_mean),
     "networkx": Convention(
-        "(w_uv+w_vu)/2 · exp(i2πq δ), δ = ±1 on a one-way edge, 0 on a pair", _networkx, isolated=0.0
+        "(w_uv+w_vu)/2 · exp(i2πq δ), δ = ±1 on a one-way edge, 0 on a pair", _networkx, _mean, isolated=0.0
     ),
     "pygsd": Convention(
-        "(w_uv+w_vu)/2 · exp(i2πq (w_uv−w_vu)), no self-loops", _pygsd, self_loops=False, by_weight=True
+        "(w_uv+w_vu)/2 · exp(i2πq (w_uv−w_vu)), no self-loops", _pygsd, _mean, self_loops=False, by_weight=True
     ),
-    "multi-q": Convention("w_uv exp(i2πq) + w_vu exp(−i2πq)", _multi_q, surplus=_multi_q_surplus),
+    "multi-q": Convention("w_uv exp(i2πq) + w_vu exp(−i2πq)", _multi_q, torch.add, surplus=_multi_q_surplus),
 }
 """Conventions found in papers and libraries, by name."""
 
