@@ -376,6 +376,8 @@ def check_pairs(packed: Packed, pair_ptr: Int[Tensor, " starts"]) -> None:
 def _all_inside(numbers: Tensor, pointer: Tensor, sizes: Tensor) -> bool:
     """Whether all numbers of each graph are below its size: as unsigned integers, negative numbers are above it."""
     rows, bounds = numbers.numpy(), pointer.numpy()
+    if len(bounds) == 2:
+        return bool(rows.min() >= 0 and rows.max() < int(sizes[0]))
     limits = np.minimum(sizes.numpy(), min(np.iinfo(rows.dtype).max, LARGEST) + 1)
     rows = rows.view(f"u{rows.itemsize}")
     if rows.shape[1] < SHORT * len(limits):

@@ -15,15 +15,15 @@ from magnetite.encodings.svd import SVD
 from magnetite.encodings.walks import RandomWalk
 from magnetite.graphs import Digraphs
 from magnetite.io.interop import CARRIED
-from magnetite.packed import Packed, sizes_of, starts
+from magnetite.packed import Packed, plain, starts
 
 NODES = "nodes"
 
 
-def _root_sizes(graphs: Packed) -> Float[Tensor, "nodes 1"]:
+def _root_sizes(graphs: Packed) -> Float[Tensor, "..."]:
     """`√n` of the graph of each node."""
-    roots = sizes_of(graphs.node_ptr).float().sqrt()
-    return (roots if len(graphs) == 1 else roots[graphs.node_graph])[:, None]
+    roots = graphs.sizes.float().sqrt()
+    return roots if len(graphs) == 1 else roots[graphs.node_graph][:, None]
 
 
 SCALINGS: dict[str, Callable[[Packed], Tensor | float]] = {NODES: _root_sizes, "none": lambda _graphs: 1.0}
@@ -41,17 +41,17 @@ def key_of(encoding: Any, graphs: Digraphs, variant: str = "") -> Int[Tensor, "g
         graphs: The encoded graphs.
         variant: In which form it is stored.
     """
-    source, target = graphs.edges.long()
+    source, target = plain(graphs.edges.long())
     mixed = source * _ODD[0] + target * _ODD[1] + 1
     if graphs.weights is not None:
-        mixed = mixed ^ (graphs.weights.double().view(torch.int64) * _ODD[2])
+        mixed = mixed ^ (plain(graphs.weights.double().view(torch.int64)) * _ODD[2])
     mixed = mixed * (mixed >> 29 | 1)
-    sizes = sizes_of(graphs.node_ptr) * _ODD[2]
-    sums = mixed.sum()[None] if len(graphs) == 1 else torch.zeros_like(sizes).index_add_(0, graphs.edge_graph, mixed)
-    keys = torch.empty((len(graphs), 2), dtype=torch.int64, device=graphs.device)
-    keys[:, 0] = _parameters(encoding, variant)
-    keys[:, 1] = sums + sizes
-    return keys
+    sizes = graphs.sizes * _ODD[2]
+    if len(graphs) == 1:
+        sizes += int(mixed.sum())
+    else:
+        sizes.index_add_(0, graphs.edge_graph, torch.as_tensor(mixed))
+    return torch.stack([torch.full_like(sizes, _parameters(encoding, variant)), sizes], dim=1)
 
 
 @functools.cache
@@ -80,6 +80,15 @@ def carried(data: Any, encoding: Any, graphs: Digraphs) -> Packed | None:
 def carried_names(data: Any) -> Iterable[str]:
     """The names of the attributes of PyG data that hold encodings."""
     return [name.removesuffix(CARRIED) for name in data.keys() if name.endswith(CARRIED)]  # noqa: SIM118
+
+
+def fits(name: str, data: Any, encoding: Any) -> bool:
+    """Whether the carried encoding of this name is of the same kind, whatever its parameters."""
+    if isinstance(encoding, MagneticLaplacian):
+        return f"{name}_values" in data
+    if isinstance(encoding, RandomWalk):
+        return f"{name}_pairs" in data
+    return isinstance(encoding, SVD) and f"{name}_values" not in data and f"{name}_pairs" not in data
 
 
 def _unpacked(data: Any, name: str, encoding: Any, graphs: Digraphs, variant: str) -> Packed | None:

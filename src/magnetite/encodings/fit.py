@@ -25,8 +25,8 @@ def check_fit(
     """
     if not values.numel():
         return
-    largest = values.abs().flatten(1).amax(1)
     limit = torch.finfo(dtype)
+    largest = values.abs().flatten(1).amax(1)
     if limit.tiny <= float(largest.min()) and float(largest.max()) <= limit.max:  # NaN is neither
         return
     small = (largest < limit.tiny) & (largest > (0 if rounding is None else rounding))
