@@ -2,7 +2,7 @@
 
 import functools
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -77,9 +77,10 @@ def carried(data: Any, encoding: Any, graphs: Digraphs) -> Packed | None:
     return None
 
 
-def carried_names(data: Any) -> Iterable[str]:
-    """The names of the attributes of PyG data that hold encodings."""
-    return [name.removesuffix(CARRIED) for name in data.keys() if name.endswith(CARRIED)]  # noqa: SIM118
+def carried_names(data: Any) -> list[str]:
+    """The names of the attributes of PyG's `Data` or `Batch` that hold encodings; none for anything else."""
+    names = data.keys() if hasattr(data, "_store") else ()
+    return [name.removesuffix(CARRIED) for name in names if name.endswith(CARRIED)]
 
 
 def fits(name: str, data: Any, encoding: Any) -> bool:

@@ -96,8 +96,7 @@ class GraphModel(Module):
             graphs = Digraphs.from_pyg(graphs)
         graphs = graphs.to(device)
         encodings = {} if self.position is None else self.position.encodings()
-        held = given if hasattr(given, "edge_index") else None
-        return batch(graphs, **{name: _encoded(encoding, graphs, held) for name, encoding in encodings.items()})
+        return batch(graphs, **{name: _encoded(encoding, graphs, given) for name, encoding in encodings.items()})
 
     def save(self, folder: str | Path) -> None:
         """Write `model.json` and `model.safetensors` into a folder."""
@@ -235,8 +234,10 @@ class DigraphGNN(GraphModel):
 
 def _encoded(encoding: Any, graphs: Digraphs, data: Any) -> Any:
     """The encoding that PyG data carry, if it is this one of these graphs; otherwise computed, with a warning."""
-    if data is None:
-        return encoding(graphs)
+    if isinstance(data, list) and data and carried_names(data[0]):
+        from torch_geometric.data import Batch as Joined
+
+        data = Joined.from_data_list(data)
     found = carried(data, encoding, graphs)
     if found is not None:
         return found
