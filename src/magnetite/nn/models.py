@@ -21,7 +21,7 @@ from magnetite.nn.encoders.base import Combined, PositionEncoder, Positions
 from magnetite.nn.gnn import GCN, GNN
 from magnetite.nn.heads import Head
 from magnetite.nn.layers import Norm
-from magnetite.nn.module import Module, remade, unused
+from magnetite.nn.module import Module, of_kind, remade, unused
 
 States = Float[Tensor, "nodes d"]
 
@@ -53,7 +53,7 @@ class GraphModel(Module):
         self.width = width
         self.position = Combined(position) if isinstance(position, Sequence) else position
         self.embedding = embedding_of(SameNodes() if embedding is None else embedding, width)
-        self.head = unused(head)
+        self.head = unused(of_kind(head, Head, "head"))
         self.head.setup(width)
 
     def forward(self, graphs: Any) -> Tensor:

@@ -110,6 +110,21 @@ def rebuild(description: Any) -> Any:
     return _class(description["class"])(**values)
 
 
+def of_kind(part: Any, kind: type, argument: str) -> Any:
+    """The part, refused unless it is of this class, which says how it is set up, called and saved.
+
+    >>> from magnetite.nn import Head
+    >>> of_kind(torch.nn.Linear(4, 2), Head, "head")
+    Traceback (most recent call last):
+    TypeError: head must be a subclass of magnetite.nn.Head, got Linear: make the Linear in its setup, see docs/pyg.md
+    """
+    if not isinstance(part, kind):
+        given = type(part).__name__
+        how = f": make the {given} in its setup, see docs/pyg.md" if isinstance(part, torch.nn.Module) else ""
+        raise TypeError(f"{argument} must be a subclass of magnetite.nn.{kind.__name__}, got {given}{how}")
+    return part
+
+
 def unused(part: Any) -> Any:
     """The part, refused if it has parameters: then it belongs to another model, or made them in its constructor.
 
