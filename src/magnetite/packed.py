@@ -7,6 +7,7 @@ device, saving and loading are written here once.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -63,7 +64,7 @@ class Packed:
         """The device that holds the tensors."""
         return self.node_ptr.device
 
-    @property
+    @cached_property
     def sizes(self) -> Int[Tensor, " graphs"]:
         """Number of nodes per graph."""
         return sizes_of(self.node_ptr)

@@ -48,9 +48,9 @@ def key_of(encoding: Any, graphs: Digraphs, variant: str = "") -> Int[Tensor, "g
     mixed = mixed * (mixed >> 29 | 1)
     sizes = graphs.sizes * _ODD[2]
     if len(graphs) == 1:
-        sizes += int(mixed.sum())
+        sizes = sizes + int(mixed.sum())
     else:
-        sizes.index_add_(0, graphs.edge_graph, torch.as_tensor(mixed))
+        sizes = sizes.index_add(0, graphs.edge_graph, torch.as_tensor(mixed))
     return torch.stack([torch.full_like(sizes, _parameters(encoding, variant)), sizes], dim=1)
 
 

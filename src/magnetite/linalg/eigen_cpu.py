@@ -65,30 +65,28 @@ def lowest_of_graphs(
     >>> lowest_of_graphs(*path, Operator(q=0.25), k=2).values.round(decimals=6).abs().tolist()
     [[0.0, 1.0]]
     """
-    node_ptr = np.concatenate([[0], sizes.numpy().cumsum()])
-    count, nodes = len(sizes), int(node_ptr[-1])
+    count, bounds = len(sizes), edge_ptr.numpy()
+    node_ptr = np.zeros(count + 1, np.int64)
+    sizes.numpy().cumsum(out=node_ptr[1:])
     solved = Solved(
         values=torch.zeros((count, k), dtype=torch.float64),
-        vectors=torch.zeros((nodes, k), dtype=dtype),
+        vectors=torch.empty((int(node_ptr[-1]), k), dtype=dtype),
         anchored=torch.zeros((count, k), dtype=torch.bool),
         passed=torch.zeros(count, dtype=torch.bool),
     )
-    edge_bounds = edge_ptr.numpy()
+    values, anchored, passed = solved.values.numpy(), solved.anchored.numpy(), solved.passed.numpy()
+    vectors = solved.vectors.numpy()
     heavy, exponent = divided(weights, edge_ptr)
 
     def run(span: slice) -> None:
         here = slice(int(node_ptr[span.start]), int(node_ptr[span.stop]))
-        ends = slice(int(edge_bounds[span.start]), int(edge_bounds[span.stop]))
+        ends = slice(int(bounds[span.start]), int(bounds[span.stop]))
         part = edges[:, ends], edge_ptr[span.start : span.stop + 1], sizes[span]
         pairs = pair_edges(*part, None if heavy is None else heavy[ends], None if heavy is None else exponent[span])
-        spare = np.zeros((here.stop - here.start, k), np.complex128)
-        own = solved.vectors[here]
-        vectors = own.numpy() if dtype == torch.complex128 else spare
-        arrays = solved.values[span].numpy(), vectors, solved.anchored[span].numpy()
-        passed = _solve(pairs, operator, k, None if roots is None else roots[span], *arrays)
-        solved.passed[span] = torch.from_numpy(passed)
-        if vectors is spare:
-            own.copy_(torch.from_numpy(spare if dtype.is_complex else spare.real))
+        found = np.zeros((here.stop - here.start, k), np.complex128)
+        given = None if roots is None else roots[span]
+        passed[span] = _solve(pairs, operator, k, given, values[span], found, anchored[span])
+        vectors[here] = found if dtype.is_complex else found.real
 
     in_pool(run, list(_spans(sizes, torch.get_num_threads())))
     if heavy is not None:

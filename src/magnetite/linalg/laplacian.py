@@ -55,7 +55,7 @@ class Operator:
         if self.real:
             entries = weights.to(torch.complex128)
         else:
-            entries = self.rule.hermitian(pairs.forward, pairs.backward, self._phases(pairs))
+            entries = self.rule.at_angle(weights, pairs.forward, pairs.backward, self._phases(pairs))
         if self.rule.self_loops:
             return entries, weights
         proper = pairs.low != pairs.high
