@@ -108,7 +108,9 @@ def transforms() -> list[Row]:
     one, whole = (slashed(f"{row[f'times_pyg_{way}']:.1f}×" for row in measured.values()) for way in ("one", "set"))
     against, command = "PyG's `AddLaplacianEigenvectorPE`", "benchmarks/transforms.py"
     return [
-        Row(f"`AddMagneticLaplacianPE`, one graph at a time, n {slashed(measured)}", against, f"{one} as fast", command),
+        Row(
+            f"`AddMagneticLaplacianPE`, one graph at a time, n {slashed(measured)}", against, f"{one} as fast", command
+        ),
         Row("same graphs, as one data set", against, f"{whole} as fast", command, main=True),
     ]
 

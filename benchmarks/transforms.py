@@ -3,8 +3,9 @@
     python benchmarks/transforms.py            # writes results/benchmark-transforms.json
 
 "one" calls the transform on one `Data` after the other, as a `pre_transform` is called; "set" is `transform.encode` of
-an `InMemoryDataset`. PyG's `AddLaplacianEigenvectorPE` and `AddRandomWalkPE` ignore the weights of ours but take the same
-graphs, the same k, and the same number of steps. The fastest of several interleaved rounds is reported.
+an `InMemoryDataset`. PyG's `AddLaplacianEigenvectorPE` and `AddRandomWalkPE`, which have no such pass, get the same
+graphs, k and number of steps. "magnetic" has the default potential, "relative" `Relative(0.25)`. The fastest of several
+interleaved rounds is reported.
 """
 
 import argparse

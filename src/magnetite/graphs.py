@@ -255,8 +255,9 @@ class Digraphs(Packed):
         found = pyg.stored(data) if getattr(data, "transform", None) is None else None
         fields = None if found is None else pyg.stored_graphs(found)
         if found is not None and fields is not None:
-            fields = {name: None if value is None else value.cpu() for name, value in fields.items()}
-            return cls(**fields | {"edges": pyg.in_32_bits(fields["edges"])}, **pyg.stored_features(found))
+            named: dict[str, Any] = {name: value.cpu() for name, value in fields.items() if value is not None}
+            named |= {"edges": pyg.in_32_bits(named["edges"]), **pyg.stored_features(found)}
+            return cls(**named)
         items = list(interop.listed_pyg(data))
         lists = [interop.from_pyg(item) for item in items]
         return cls._from_lists(lists, **interop.pyg_features(items) if items else {})

@@ -56,9 +56,10 @@ class _AddEncoding(BaseTransform):
             raise ValueError("the Batch has no slices of its graphs: make it with Batch.from_data_list") from None
         self._encode(items)
         batch: Any = Batch.from_data_list(items)
-        for name in data.keys():  # noqa: SIM118 (iterating over a Data gives pairs)
+        whole: Any = data
+        for name in whole.keys():  # noqa: SIM118 (iterating over a Data gives pairs)
             if name not in batch:  # attributes of the batch that do not belong to one of its graphs
-                batch[name] = data[name]
+                batch[name] = whole[name]
         return batch
 
     def encode(self, dataset: "InMemoryDataset | Iterable[Data]") -> Any:
@@ -89,14 +90,17 @@ class _AddEncoding(BaseTransform):
         result = copy.copy(dataset)
         result._indices = result._data_list = None
         if found is None or graphs is None:  # a subset, a single graph, or something unusual: graph by graph
-            items = self.encode([dataset.get(number) for number in dataset.indices()])
+            listed: list[Any] = [dataset.get(number) for number in dataset.indices()]
+            items = self.encode(listed)
             result._data, result.slices = dataset.collate(items)
             return result
         self._check(dataset._data)
-        result._data, result.slices = copy.copy(dataset._data), dict(dataset.slices)  # type: ignore[arg-type]
+        slices: dict[str, Tensor] = dict(dataset.slices or {})
+        result._data = copy.copy(dataset._data)
         for name, (values, pointers) in self._columns(Digraphs(**graphs)).items():
             self._put(result._data, name, values)
-            result.slices[name] = pointers.cpu()
+            slices[name or "x"] = pointers.cpu()
+        result.slices = slices
         return result
 
     def _check(self, data: Any) -> None:
@@ -126,10 +130,8 @@ class _AddEncoding(BaseTransform):
             for shard in shards(graphs):
                 parts.append(self._attributes(shard, self.encoding(shard)))
                 advance(len(shard))
-        return {
-            name: (torch.cat([part[name][0] for part in parts]), starts(torch.cat([part[name][1].diff() for part in parts])))
-            for name in parts[0]
-        }
+        counts = {name: torch.cat([part[name][1].diff() for part in parts]) for name in parts[0]}
+        return {name: (torch.cat([part[name][0] for part in parts]), starts(counts[name])) for name in parts[0]}
 
     def _attributes(self, graphs: Digraphs, encoded: Any) -> Columns:
         """The attributes to set, of the graphs and their encoding; the one with name "" may be appended to `x`."""

@@ -94,7 +94,7 @@ def fits(name: str, data: Any, encoding: Any) -> bool:
 
 def _unpacked(data: Any, name: str, encoding: Any, graphs: Digraphs, variant: str) -> Packed | None:
     def part(suffix: str = "") -> Tensor | None:
-        found = data[name + suffix] if name + suffix in data else None
+        found = data[name + suffix] if name + suffix in data else None  # noqa: SIM401 (a Data is no dict)
         return found.to(graphs.device) if isinstance(found, Tensor) else None
 
     if isinstance(encoding, MagneticLaplacian):

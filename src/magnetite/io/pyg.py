@@ -138,6 +138,13 @@ def listed_graphs(items: Sequence[Any]) -> dict[str, Any]:
     }
 
 
+def joined(items: list[Any]) -> Any:
+    """Some `Data` as a `Batch`."""
+    from torch_geometric.data import Batch
+
+    return Batch.from_data_list(items)
+
+
 def in_32_bits(edges: Int[Tensor, "2 m"]) -> Int[Tensor, "2 m"]:
     """The edges as 32-bit integers; unchanged if a number does not fit, which `Digraphs` refuses."""
     fits = not edges.numel() or (int(edges.max()) < 2**31 and int(edges.min()) >= -(2**31))

@@ -14,6 +14,7 @@ from magnetite.encodings.carried import carried, carried_names, fits
 from magnetite.encodings.checks import DEPTH, DROPOUT, SIZE
 from magnetite.graphs import Digraphs
 from magnetite.io.interop import check_pyg
+from magnetite.io.pyg import joined
 from magnetite.nn import checkpoint
 from magnetite.nn.attention import Biases, Block, attention_biases
 from magnetite.nn.embeddings import Embedding, SameNodes, embedding_of
@@ -235,9 +236,7 @@ class DigraphGNN(GraphModel):
 def _encoded(encoding: Any, graphs: Digraphs, data: Any) -> Any:
     """The encoding that PyG data carry, if it is this one of these graphs; otherwise computed, with a warning."""
     if isinstance(data, list) and data and carried_names(data[0]):
-        from torch_geometric.data import Batch as Joined
-
-        data = Joined.from_data_list(data)
+        data = joined(data)
     found = carried(data, encoding, graphs)
     if found is not None:
         return found

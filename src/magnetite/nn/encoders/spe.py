@@ -10,7 +10,14 @@ from magnetite.batching import Batch
 from magnetite.encodings import Laplacian, MagneticLaplacian
 from magnetite.encodings.checks import DEPTH, SIZE
 from magnetite.nn.encoders.base import PositionEncoder, Positions
-from magnetite.nn.encoders.maglapnet import Spectral, check_same_k, eigenpairs_of, part_count, potential_count, scaling_named
+from magnetite.nn.encoders.maglapnet import (
+    Spectral,
+    check_same_k,
+    eigenpairs_of,
+    part_count,
+    potential_count,
+    scaling_named,
+)
 from magnetite.nn.encoders.pairs import PairBias, PairSum
 from magnetite.nn.layers import activation_named, full_precision
 
