@@ -111,7 +111,7 @@ def transforms() -> list[Row]:
         Row(
             f"`AddMagneticLaplacianPE`, one graph at a time, n {slashed(measured)}", against, f"{one} as fast", command
         ),
-        Row("same graphs, as one data set", against, f"{whole} as fast", command, main=True),
+        Row("same graphs, as one data set", against, f"{whole} as fast", command),
     ]
 
 

@@ -14,6 +14,9 @@ from magnetite.encodings.checks import domain_of, fitted
 HOMES = ("magnetite.nn", "magnetite.encodings", "magnetite.linalg.potential")
 """Packages whose classes may occur in a description."""
 
+BEFORE: dict[str, dict[str, Any]] = {"SPE": {"scaling": "none"}}
+"""Arguments that older descriptions do not have, by class, with the values that these models were trained with."""
+
 _CLASSES: dict[str, type] = {}
 """All subclasses of `Module`, by the name under which they are saved."""
 
@@ -107,6 +110,7 @@ def rebuild(description: Any) -> Any:
     if list(description) == ["dict"]:
         return {rebuild(key): rebuild(value) for key, value in description["dict"]}
     values = {name: rebuild(value) for name, value in description.items() if name != "class"}
+    values = {**BEFORE.get(description["class"], {}), **values}
     return _class(description["class"])(**values)
 
 
