@@ -42,6 +42,7 @@ def rows() -> list[Row]:
         verification(),
         order(),
         *eigenpairs_cpu(),
+        *transforms(),
         *eigenpairs_gpu(),
         sorting_encoded(),
         *large(),
@@ -99,6 +100,19 @@ def eigenpairs_cpu() -> list[Row]:
             main=True,
         ),
         Row("same graphs", f"PyG's `AddLaplacianEigenvectorPE` (fails on {failed})", f"{pyg} faster", command),
+    ]
+
+
+def transforms() -> list[Row]:
+    """Speed of transforms for PyG."""
+    measured = result("benchmark-transforms")["rows"]
+    one, whole = (slashed(f"{row[f'times_pyg_{way}']:.1f}×" for row in measured.values()) for way in ("one", "set"))
+    against, command = "PyG's `AddLaplacianEigenvectorPE`", "benchmarks/transforms.py"
+    return [
+        Row(
+            f"`AddMagneticLaplacianPE`, one graph at a time, n {slashed(measured)}", against, f"{one} as fast", command
+        ),
+        Row("same graphs, as one data set", against, f"{whole} as fast", command),
     ]
 
 

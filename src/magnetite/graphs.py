@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Int, Shaped, UInt8
 from torch import Tensor
 
-from magnetite.io import files, interop, readers
+from magnetite.io import files, interop, pyg, readers
 from magnetite.io.interop import EdgeList
 from magnetite.packed import INTEGERS, Axis, Dtypes, Packed, first_outside, plain, sizes_of, starts
 
@@ -100,7 +100,7 @@ class Digraphs(Packed):
     @property
     def num_nodes(self) -> int:
         """Number of nodes of all graphs."""
-        return int(self.node_ptr[-1])
+        return int(plain(self.node_ptr)[-1])
 
     @property
     def num_edges(self) -> int:
@@ -251,6 +251,13 @@ class Digraphs(Packed):
         Args:
             data: A `Data`, a `Batch`, a `Dataset` or a list of `Data`.
         """
+        interop.check_pyg(data)
+        found = pyg.stored(data) if getattr(data, "transform", None) is None else None
+        fields = None if found is None else pyg.stored_graphs(found)
+        if found is not None and fields is not None:
+            named: dict[str, Any] = {name: value.cpu() for name, value in fields.items() if value is not None}
+            named |= {"edges": pyg.in_32_bits(named["edges"]), **pyg.stored_features(found)}
+            return cls(**named)
         items = list(interop.listed_pyg(data))
         lists = [interop.from_pyg(item) for item in items]
         return cls._from_lists(lists, **interop.pyg_features(items) if items else {})

@@ -7,6 +7,7 @@ device, saving and loading are written here once.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -63,10 +64,10 @@ class Packed:
         """The device that holds the tensors."""
         return self.node_ptr.device
 
-    @property
+    @cached_property
     def sizes(self) -> Int[Tensor, " graphs"]:
         """Number of nodes per graph."""
-        return self.node_ptr.diff()
+        return sizes_of(self.node_ptr)
 
     @property
     def node_graph(self) -> Int[Tensor, " nodes"]:
@@ -102,7 +103,9 @@ class Packed:
         return self._gather(_as_ids(index, len(self), self.device))
 
     def to(self, device: torch.device | str) -> Self:
-        """A copy with every tensor on `device`."""
+        """A copy with every tensor on `device`; the same object if it is there already."""
+        if device == self.device:
+            return self
         return self._rebuild(lambda value, _name: value.to(device))
 
     @classmethod
@@ -217,8 +220,9 @@ class Packed:
     def _check_pointer(self, name: str, pointer: Tensor) -> None:
         if not isinstance(pointer, Tensor) or pointer.dtype != torch.int64 or pointer.ndim != 1:
             raise ValueError(f"{name} must be a vector of 64-bit integers, got {_described(pointer)}")
-        wrong = pointer.shape != self.node_ptr.shape or pointer.numel() == 0 or int(pointer[0]) != 0
-        if wrong or bool((plain(pointer)[1:] < plain(pointer)[:-1]).any()):
+        values = plain(pointer)
+        wrong = pointer.shape != self.node_ptr.shape or pointer.numel() == 0 or int(values[0]) != 0
+        if wrong or bool((values[1:] < values[:-1]).any()):
             raise ValueError(f"{name} must have {len(self) + 1} entries that start at 0 and never decrease")
 
     def _check_tensor(self, field: str, label: str, tensor: Tensor, axis: Axis, dim: int) -> None:
@@ -232,7 +236,7 @@ class Packed:
         pointer = None if axis == "graph" else getattr(self, f"{axis}_ptr")
         if axis != "graph" and pointer is None:
             raise ValueError(f"{label} needs {axis}_ptr, which is None")
-        count = len(self) if pointer is None else int(pointer[-1])
+        count = len(self) if pointer is None else int(plain(pointer)[-1])
         if tensor.ndim <= dim or tensor.shape[dim] != count:
             if label == field and pointer is not None:
                 raise ValueError(
@@ -350,7 +354,10 @@ def first_outside(
 
 def sizes_of(pointer: Int[Tensor, " starts"]) -> Int[Tensor, " graphs"]:
     """`pointer.diff()`, without waking up threads on the CPU."""
-    return torch.from_numpy(np.diff(pointer.numpy())) if pointer.device.type == "cpu" else pointer.diff()
+    if pointer.device.type != "cpu":
+        return pointer.diff()
+    values = pointer.numpy()
+    return torch.from_numpy(values[1:] - values[:-1])
 
 
 def plain(tensor: Tensor) -> Any:
@@ -370,6 +377,8 @@ def check_pairs(packed: Packed, pair_ptr: Int[Tensor, " starts"]) -> None:
 def _all_inside(numbers: Tensor, pointer: Tensor, sizes: Tensor) -> bool:
     """Whether all numbers of each graph are below its size: as unsigned integers, negative numbers are above it."""
     rows, bounds = numbers.numpy(), pointer.numpy()
+    if len(bounds) == 2:
+        return bool(rows.min() >= 0 and rows.max() < int(sizes[0]))
     limits = np.minimum(sizes.numpy(), min(np.iinfo(rows.dtype).max, LARGEST) + 1)
     rows = rows.view(f"u{rows.itemsize}")
     if rows.shape[1] < SHORT * len(limits):

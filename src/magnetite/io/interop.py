@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 PYG_RESERVED = ("index", "batch", "ptr", "adj", "face", "edge_weight")
 """An attribute of PyG's `Data` whose name contains one of these is not a feature."""
 
+CARRIED = "_carried"
+"""End of the name of an attribute that says which encoding a PyG graph carries, see `magnetite.transforms`."""
+
 
 @dataclass(frozen=True)
 class EdgeList:
@@ -147,7 +150,7 @@ def to_scipy(item: EdgeList) -> "coo_array":
 
 def listed_pyg(data: Any) -> Iterable[Any]:
     """A PyG `Batch`, a single `Data`, a `Dataset` or an iterable of `Data`, as an iterable of `Data`."""
-    _check_pyg(data)
+    check_pyg(data)
     if any(kind.__name__ == "Dataset" for kind in type(data).__mro__):  # its edge_index is that of all graphs joined
         return data if isinstance(data, Iterable) else [data[i] for i in range(len(data))]
     return data.to_data_list() if hasattr(data, "to_data_list") else listed(data, "edge_index")
@@ -155,13 +158,13 @@ def listed_pyg(data: Any) -> Iterable[Any]:
 
 def from_pyg(data: Any) -> EdgeList:
     """Edge list of a PyG `Data`."""
-    _check_pyg(data)
+    check_pyg(data)
     if getattr(data, "edge_index", None) is None:
         raise ValueError(f"{data} has no edge_index: set it, or convert its adj_t first")
     return EdgeList(data.edge_index, data.num_nodes, getattr(data, "edge_weight", None))
 
 
-def _check_pyg(data: Any) -> None:
+def check_pyg(data: Any) -> None:
     """Raise a `TypeError` for the data of PyG that are not one kind of nodes and edges."""
     kinds = {kind.__name__ for kind in type(data).__mro__}
     if "HeteroData" in kinds:
@@ -184,7 +187,7 @@ def pyg_features(items: Sequence[Any]) -> dict[str, dict[str, Tensor]]:
     """
     features: dict[str, dict[str, Tensor]] = {"node_features": {}, "edge_features": {}, "graph_features": {}}
     for name in items[0].keys():  # noqa: SIM118 (iterating over a Data gives pairs)
-        if name == "num_nodes" or any(word in name for word in PYG_RESERVED) or not all(name in item for item in items):
+        if not is_feature(name) or not all(name in item for item in items):
             continue
         values = [item[name] for item in items]
         if not all(isinstance(value, Tensor | np.ndarray | int | float) for value in values):
@@ -196,6 +199,11 @@ def pyg_features(items: Sequence[Any]) -> dict[str, dict[str, Tensor]]:
         if group is not None:
             features[group][name] = _concatenated(name, rows)
     return features
+
+
+def is_feature(name: str) -> bool:
+    """Whether an attribute of PyG's `Data` with this name may be a feature."""
+    return name != "num_nodes" and not name.endswith(CARRIED) and not any(word in name for word in PYG_RESERVED)
 
 
 def to_pyg(edges: Tensor, num_nodes: int, weights: Tensor | None, features: Mapping[str, Tensor]) -> Any:
