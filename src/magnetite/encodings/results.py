@@ -1,4 +1,7 @@
-"""Results of encodings: eigenpairs, one vector per node, or one vector per node pair; packed over many graphs."""
+"""Results of encodings: eigenpairs, one vector per node, or one vector per node pair; packed over many graphs.
+
+`names` holds the names of the nodes where a result was read from a file by `magnetite.read`.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,11 +10,11 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from magnetite.packed import INTEGERS, REALS, Axis, Dtypes, Packed, check_pairs, first_outside
+from magnetite.packed import INTEGERS, NAME_AXES, REALS, Axis, Dtypes, Named, Packed, check_pairs, first_outside
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Eigenpairs(Packed):
+class Eigenpairs(Named):
     """The k lowest eigenpairs of each graph; with several potentials, every shape has an axis `Q` before `k`.
 
     Indexing with an integer gives the eigenpairs of one graph, without the axis `b`.
@@ -73,7 +76,8 @@ class Eigenpairs(Packed):
             raise TypeError("these are one graph's eigenpairs: index values and vectors instead")
         part = self._slice(position, position + 1)
         flat = {name: getattr(part, name)[0] for name, (axis, _) in self.axes.items() if axis == "graph"}
-        return Eigenpairs._trusted(node_ptr=part.node_ptr, vectors=part.vectors, **flat)
+        named = {name: getattr(part, name) for name in (*NAME_AXES, "name_ptr")}
+        return Eigenpairs._trusted(node_ptr=part.node_ptr, vectors=part.vectors, **flat, **named)
 
     def determined(self, gap: float = 1e-4) -> Bool[Tensor, "*b k"]:
         """Which eigenvectors are unique: they exist, their phase is anchored, and no other eigenvalue is within `gap`.
@@ -101,7 +105,7 @@ class Eigenpairs(Packed):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NodeEncoding(Packed):
+class NodeEncoding(Named):
     """One vector per node: `encoding[i]` is `[n, d]`.
 
     Args:
@@ -122,7 +126,7 @@ class NodeEncoding(Packed):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PairEncoding(Packed):
+class PairEncoding(Named):
     """One vector per ordered node pair: `encoding[i]` is `[n, n, f]`, start × landing × feature.
 
     Args:
@@ -156,7 +160,7 @@ class PairEncoding(Packed):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TopPairs(Packed):
+class TopPairs(Named):
     """One vector for some node pairs: those of each start node with its likeliest landing nodes.
 
     Args:

@@ -6,7 +6,7 @@ networkx, SciPy and PyG take longer to import than all of magnetite, so each is 
 import operator
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -31,12 +31,14 @@ class EdgeList:
         num_nodes: Number of nodes.
         weights: One weight per edge, or None.
         names: One name per node, or None.
+        features: Node features by name, with one row per node.
     """
 
     edges: np.ndarray
     num_nodes: int
     weights: np.ndarray | None = None
     names: Sequence[str] | None = None
+    features: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "edges", _edge_array(self.edges))
