@@ -41,8 +41,11 @@ COLOURS = "PuOr"
 SMALL, LARGE = 30.0, 330.0
 """Areas of a node with real part 0 and with the largest one, in points²."""
 
-ISOLATED = 0.55
-"""Side of the square of a component of one node, where one of n nodes has √n."""
+GAP = 0.8
+"""Distance between components, of which one of n nodes is a square of side √n; isolated nodes are in rows below."""
+
+WIDEST = 8
+"""A component without cycles is drawn in layers if none of them has more nodes."""
 
 
 def draw_eigenvector(
@@ -68,7 +71,7 @@ def draw_eigenvector(
     check_drawable(graph)
     column = _column(pairs, vector, potential)
     real, imaginary = column.real.numpy(), column.imag.numpy()
-    drawn = nx.DiGraph(graph.replace(name_bytes=None, name_lengths=None, name_ptr=None).to_networkx()[0])
+    drawn = nx.DiGraph(graph.to_networkx()[0])
     sizes = SMALL + (LARGE - SMALL) * np.abs(real) / max(float(np.abs(real).max()), 1e-12)
     crowd = min(1.0, math.sqrt(60 / graph.num_nodes))
     sizes = (sizes * crowd).tolist()
@@ -79,10 +82,12 @@ def draw_eigenvector(
         vmin=-limit, vmax=limit, edgecolors="0.15", linewidths=0.6,
     )  # fmt: skip
     nodes.set_zorder(2)
-    nx.draw_networkx_edges(
-        drawn, positions, ax=axes, node_size=sizes, arrowsize=9 * math.sqrt(crowd), width=0.8 * math.sqrt(crowd),
-        edge_color="0.35", arrowstyle="-|>", connectionstyle=_bows(drawn),
-    )  # fmt: skip
+    straight, bowed = _edges(drawn, positions)
+    for edges, style in ((straight, "arc3"), (bowed, "arc3,rad=0.18")):
+        nx.draw_networkx_edges(
+            drawn, positions, edgelist=edges, ax=axes, node_size=sizes, arrowsize=9 * math.sqrt(crowd),
+            edge_color="0.35", width=0.8 * math.sqrt(crowd), arrowstyle="-|>", connectionstyle=style,
+        )  # fmt: skip
     if labels:
         _write_labels(graph, positions, sizes, axes)
     axes.set_axis_off()
@@ -105,43 +110,82 @@ def _column(pairs: Eigenpairs, vector: int, potential: int) -> torch.Tensor:
     return vectors[:, potential, vector].cpu().to(torch.complex128)
 
 
-def _bows(graph: nx.DiGraph) -> str:
-    """Edges in both directions are drawn as two arcs, others straight."""
-    both = any(source != target and graph.has_edge(target, source) for source, target in graph.edges)
-    return "arc3,rad=0.12" if both else "arc3"
+def _edges(graph: nx.DiGraph, positions: Mapping[int, Any]) -> tuple[list[Any], list[Any]]:
+    """Edges that are drawn straight; and those drawn as arcs, since they have a reverse or would cross a node."""
+    straight, bowed = [], []
+    points = np.array([positions[node] for node in graph])
+    numbers = np.arange(len(points))
+    near = 0.02 * float(np.ptp(points, axis=0).max())
+    for source, target in graph.edges:
+        begin, way = np.asarray(positions[source]), np.asarray(positions[target]) - positions[source]
+        along = np.clip((points - begin) @ way / max(float(way @ way), 1e-12), 0, 1)
+        distance = np.linalg.norm(points - begin - along[:, None] * way, axis=1)
+        crossed = ((distance < near) & (numbers != source) & (numbers != target)).any()
+        bow = source != target and (graph.has_edge(target, source) or crossed)
+        (bowed if bow else straight).append((source, target))
+    return straight, bowed
 
 
-def _write_labels(graph: Digraphs, positions: Mapping[int, Any], sizes: list[float], axes: "Axes") -> None:
+def _write_labels(graph: Digraphs, positions: Mapping[int, Any], sizes: Any, axes: "Axes") -> None:
+    """Names below, above or beside the nodes, where they cover no other node or name; otherwise they are left out."""
     from matplotlib import patheffects
+    from matplotlib.transforms import Bbox
 
+    figure = axes.get_figure(root=True)
+    if figure is None:
+        return
+    figure.draw_without_rendering()
     names = graph.names or [str(number) for number in range(graph.num_nodes)]
-    size = 7.0 if graph.num_nodes <= LABELLED // 2 else 5.5
+    centres = axes.transData.transform([positions[node] for node in range(graph.num_nodes)])
+    radii = np.sqrt(np.asarray(sizes)) / 2
+    pixels = figure.dpi / 72
+    taken = [
+        Bbox([centre - radius * pixels, centre + radius * pixels])
+        for centre, radius in zip(centres, radii, strict=True)
+    ]
     for node, name in enumerate(names):
         short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
-        text = axes.annotate(
-            short.replace("$", r"\$").replace("\n", " "), positions[node], xytext=(0, -math.sqrt(sizes[node]) / 2 - 1.5),
-            textcoords="offset points", ha="center", va="top", fontsize=size, zorder=3, annotation_clip=False,
-        )  # fmt: skip
-        text.set_path_effects([patheffects.withStroke(linewidth=1.6, foreground="white")])
+        far = radii[node] + 1.5
+        for x, y, horizontal, vertical in (
+            (0, -far, "center", "top"), (0, far, "center", "bottom"),
+            (far, 0, "left", "center"), (-far, 0, "right", "center"),
+        ):  # fmt: skip
+            text = axes.annotate(
+                short.replace("$", r"\$").replace("\n", " "), positions[node], xytext=(x, y), fontsize=7, zorder=3,
+                textcoords="offset points", ha=horizontal, va=vertical, annotation_clip=False,
+            )  # fmt: skip
+            text.set_in_layout(False)
+            box = text.get_window_extent()
+            if any(box.overlaps(other) for other in (*taken[:node], *taken[node + 1 :])):
+                text.remove()
+                continue
+            text.set_path_effects([patheffects.withStroke(linewidth=1.6, foreground="white")])
+            taken.append(box)
+            break
 
 
 def layout(graph: nx.DiGraph) -> dict[int, Any]:
     """Coordinates by node, deterministic: each weakly connected component for itself, the largest first, in rows.
 
-    A component without directed cycles is drawn in layers from left to right, others by springs.
+    A component without directed cycles is drawn in layers from left to right if they are small, others by distances.
     """
     components = sorted(nx.weakly_connected_components(graph), key=lambda nodes: (-len(nodes), min(nodes)))
-    sides = [ISOLATED if len(nodes) == 1 else math.sqrt(len(nodes)) for nodes in components]
-    limit = max(1.35 * math.sqrt(sum((side + 0.5) ** 2 for side in sides)), sides[0])
+    whole = [nodes for nodes in components if len(nodes) > 1]
+    sides = [math.sqrt(len(nodes)) for nodes in whole]
+    alone = [node for nodes in components if len(nodes) == 1 for node in nodes]
+    limit = 1.35 * math.sqrt(sum((side + GAP) ** 2 for side in sides) + len(alone))
+    limit = max([limit, *sides])
     positions: dict[int, Any] = {}
     left = top = height = 0.0
-    for nodes, side in zip(components, sides, strict=True):
+    for nodes, side in zip(whole, sides, strict=True):
         if left and left + side > limit:
-            left, top, height = 0.0, top - height - 0.6, 0.0
-        own = _component_layout(graph.subgraph(sorted(nodes)).copy())
-        for node, place in own.items():
+            left, top, height = 0.0, top - height - GAP, 0.0
+        for node, place in _component_layout(graph.subgraph(sorted(nodes)).copy()).items():
             positions[node] = (np.asarray(place) + 1) / 2 * side + (left, top - side)
-        left, height = left + side + 0.6, max(height, side)
+        left, height = left + side + GAP, max(height, side)
+    top, columns = top - height - GAP, max(1, int(limit / GAP))
+    for place, node in enumerate(alone):
+        positions[node] = np.array([place % columns * GAP, top - place // columns * GAP])
     return positions
 
 
@@ -149,8 +193,9 @@ def _component_layout(graph: nx.DiGraph) -> dict[int, Any]:
     """Coordinates from −1 to 1."""
     if graph.number_of_nodes() == 1:
         return dict.fromkeys(graph, (0.0, 0.0))
-    if nx.is_directed_acyclic_graph(graph):
-        for layer, nodes in enumerate(nx.topological_generations(graph)):
+    layers = list(nx.topological_generations(graph)) if nx.is_directed_acyclic_graph(graph) else []
+    if layers and max(map(len, layers)) <= WIDEST:
+        for layer, nodes in enumerate(layers):
             for node in nodes:
                 graph.nodes[node]["layer"] = layer
         placed = nx.multipartite_layout(graph, subset_key="layer")
@@ -215,8 +260,9 @@ def plot_eigenvectors(
     count = min(len(graphs), TOGETHER)
     columns = min(count, 4)
     rows = -(-count // columns)
-    side = 3.4 if count > 1 else min(9.0, 4.2 + 0.03 * int(graphs.sizes[0]))
+    side = 3.6 if count > 1 else min(9.0, 5.0 + 0.03 * int(graphs.sizes[0]))
     figure = Figure(figsize=((side + 0.7) * columns, 0.85 * side * rows), layout="constrained")
+    drawn = []
     for i in range(count):
         axes = figure.add_subplot(rows, columns, i + 1)
         if titles:
@@ -225,10 +271,13 @@ def plot_eigenvectors(
             axes.set_axis_off()
             axes.text(0.5, 0.5, f"only {int(graphs.sizes[i])} eigenvectors", ha="center", fontsize=8, color="0.4")
             continue
-        nodes = draw_eigenvector(
-            graphs[i], pairs[i], axes, vector, potential, labels=int(graphs.sizes[i]) <= LABELLED
-        )  # fmt: skip
+        positions = layout(nx.DiGraph(graphs[i].to_networkx()[0]))
+        nodes = draw_eigenvector(graphs[i], pairs[i], axes, vector, potential, positions)
         _legend(figure, axes, nodes, _column(pairs[i], vector, potential), vector)
+        drawn.append((graphs[i], positions, nodes.get_sizes(), axes))
+    for graph, *place in drawn:  # when all axes have their size
+        if graph.num_nodes <= LABELLED:
+            _write_labels(graph, *place)
     save_figure(figure, path)
 
 
