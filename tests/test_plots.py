@@ -66,7 +66,7 @@ def test_figures_are_deterministic_and_small_graphs_are_left_blank(tmp_path):
         (3, ("--plot", "pe.png", "--k", 3, "--vector", 3), "--vector must be from 0 to 2, got 3"),
         (3, ("--plot", "pe.png", "--vector", -1), "--vector must be from 0 to 15, got -1"),
         (3, ("--plot", "pe.png", "--encoding", "svd"), "--plot draws eigenvectors, which svd does not have"),
-        (3, ("--plot", "none/pe.png"), "none"),
+        (3, ("--plot", "g.csv/pe.png"), "g.csv"),
         (3, ("--plot", "pe.gif"), "unknown file extension"),
         (3, ("--vector", 1), "give --plot, too"),
         (3, ("--weight", "cost", "--unweighted"), "both given"),
