@@ -3,8 +3,8 @@
 python benchmarks/sizes.py [--limit 60] [--only magnetic gnn]
 
 The graph is random, with three edges per node. Each cell runs in a process of its own, once to compile on a small graph
-and then once to measure: an encoder encodes, and a model makes one step of training (forward and backward, width 64, two
-layers). Memory is the growth of the process's peak. A cell that exceeds the limit of time is written as such, and a
+and then once to measure: an encoder encodes, and a model makes one step of training (forward and backward, width 64,
+two layers). Memory is the growth of the process's peak. A cell that exceeds the limit of time is written as such, and a
 guard's refusal with its message.
 """
 
@@ -91,7 +91,7 @@ def in_process(name: str, size: int, seed: int, limit: float) -> dict[str, float
     """One cell in a process of its own, which is ended at the limit."""
     command = [sys.executable, __file__, "--cell", name, str(size), "--seed", str(seed)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit + 30, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit + 20, check=False)
     except subprocess.TimeoutExpired:
         return {"timeout": limit}
     if done.returncode:

@@ -181,8 +181,9 @@ class Digraphs(Named):
     def from_networkx(cls, graphs: "nx.Graph | Iterable[nx.Graph]", weight: str = "weight") -> "Digraphs":
         """Graphs from networkx graphs.
 
-        Nodes are numbered in the order of each graph; an undirected edge becomes two edges. Attributes other than the
-        weight are dropped: add them with `replace(node_features=…)`.
+        Nodes are numbered in the order of each graph; an undirected edge becomes two edges. Nodes that are text are the
+        `names`, otherwise an attribute `name` of all nodes. Attributes other than these and the weight are dropped: add
+        them with `replace(node_features=…)`.
 
         Args:
             graphs: One graph or many.
@@ -223,6 +224,8 @@ class Digraphs(Named):
     def to_networkx(self) -> "list[nx.DiGraph]":
         """One networkx `DiGraph` per graph, or a `MultiDiGraph` if it has repeated edges.
 
+        Names are the node attribute `name`.
+
         >>> Digraphs.from_edges([[0, 1], [1, 2]]).to_networkx()[0].edges
         OutEdgeView([(0, 1), (1, 2)])
         """
@@ -244,9 +247,11 @@ class Digraphs(Named):
         """One edge list of NumPy arrays per graph."""
         edges = self.edges.cpu().numpy()
         weights = None if self.weights is None else self.weights.cpu().numpy()
-        edge_ptr = self.edge_ptr.tolist()
-        for size, begin, end in zip(self.sizes.tolist(), edge_ptr, edge_ptr[1:], strict=False):
-            yield EdgeList(edges[:, begin:end], size, None if weights is None else weights[begin:end])
+        edge_ptr, node_ptr, names = self.edge_ptr.tolist(), self.node_ptr.tolist(), self.names
+        for i in range(len(self)):
+            some, first, last = slice(edge_ptr[i], edge_ptr[i + 1]), node_ptr[i], node_ptr[i + 1]
+            own = None if names is None else names[first:last]
+            yield EdgeList(edges[:, some], last - first, None if weights is None else weights[some], own)
 
     @classmethod
     def _from_lists(cls, lists: Iterable[EdgeList], **features: Any) -> "Digraphs":
@@ -255,7 +260,10 @@ class Digraphs(Named):
             raise ValueError("at least one graph is needed, got none")
         weighted = any(item.weights is not None for item in lists)
         node_ptr = starts(torch.tensor([item.num_nodes for item in lists]))
-        names = [name for item in lists for name in item.names or ()] or None
+        names = None
+        if any(item.names is not None for item in lists):
+            numbers = (item.names or [str(number) for number in range(item.num_nodes)] for item in lists)
+            names = [name for each in numbers for name in each]
         if lists[0].features:
             features["node_features"] = {key: torch.from_numpy(lists[0].features[key]) for key in lists[0].features}
         return cls(

@@ -86,10 +86,19 @@ def from_networkx(graph: "nx.Graph", weight: str) -> EdgeList:
     missing = object()
     rows = [(u, v, w) for u, v, w in directed.edges(data=weight, default=missing)]
     edges = np.array([(number[u], number[v]) for u, v, _ in rows], dtype=np.int64).reshape(-1, 2).T
+    names = _networkx_names(graph)
     if all(w is missing for *_, w in rows):
-        return EdgeList(edges, len(number))
+        return EdgeList(edges, len(number), names=names)
     weights = [1.0 if w is missing else number_of(w, f"edge {u!r} → {v!r}") for u, v, w in rows]
-    return EdgeList(edges, len(number), np.array(weights))
+    return EdgeList(edges, len(number), np.array(weights), names)
+
+
+def _networkx_names(graph: "nx.Graph") -> list[str] | None:
+    """The nodes if all are text, otherwise their attribute `name` if all have one; None if there is neither."""
+    if len(graph) and all(isinstance(node, str) for node in graph):
+        return list(graph)
+    names = [name for _, name in graph.nodes(data="name")]
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def number_of(weight: object, where: str) -> float:
@@ -108,12 +117,14 @@ def number_of(weight: object, where: str) -> float:
 
 
 def to_networkx(item: EdgeList) -> "nx.DiGraph":
-    """A `DiGraph`, or a `MultiDiGraph` if there are repeated edges."""
+    """A `DiGraph`, or a `MultiDiGraph` if there are repeated edges; names are the node attribute `name`."""
     import networkx as nx
 
     repeated = np.unique(item.edges, axis=1).shape[1] < item.edges.shape[1]
     graph = nx.MultiDiGraph() if repeated else nx.DiGraph()
     graph.add_nodes_from(range(item.num_nodes))
+    for node, name in enumerate(item.names or ()):
+        graph.nodes[node]["name"] = name
     edges = item.edges.T.tolist()
     if item.weights is None:
         graph.add_edges_from(edges)
