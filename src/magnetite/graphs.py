@@ -29,15 +29,15 @@ class Digraphs(Named):
 
     Args:
         node_ptr: Where the nodes of each graph begin, `[graphs + 1]`.
+        name_bytes: The names of all nodes in UTF-8, one after the other; set them with `replace(names=…)`.
+        name_lengths: Number of bytes of each node's name.
+        name_ptr: Where the names of each graph begin in `name_bytes`, `[graphs + 1]`.
         edges: Source and target of each edge, numbered within its graph.
         edge_ptr: Where the edges of each graph begin, `[graphs + 1]`.
         weights: One positive weight per edge, or None if all weights are 1.
         node_features: Tensors by name, with one row per node.
         edge_features: Tensors by name, with one row per edge.
         graph_features: Tensors by name, with one row per graph.
-        name_bytes: The names of all nodes in UTF-8, one after the other; set them with `replace(names=…)`.
-        name_lengths: Number of bytes of each node's name.
-        name_ptr: Where the names of each graph begin in `name_bytes`, `[graphs + 1]`.
 
     >>> named = Digraphs.from_edges([[0, 1], [1, 2]]).replace(names=["a", "b", "c"])
     >>> Digraphs.concat([named, named])[1].names

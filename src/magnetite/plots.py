@@ -168,6 +168,9 @@ def layout(graph: nx.DiGraph) -> dict[int, Any]:
     """Coordinates by node, deterministic: each weakly connected component for itself, the largest first, in rows.
 
     A component without directed cycles is drawn in layers from left to right if they are small, others by distances.
+
+    Args:
+        graph: The graph.
     """
     components = sorted(nx.weakly_connected_components(graph), key=lambda nodes: (-len(nodes), min(nodes)))
     whole = [nodes for nodes in components if len(nodes) > 1]
@@ -207,21 +210,34 @@ def _component_layout(graph: nx.DiGraph) -> dict[int, Any]:
 
 
 def check_drawable(graphs: Digraphs) -> None:
-    """Raise an error if a graph that would be drawn is too large, before any work is done."""
+    """Raise an error if a graph that would be drawn is too large, before any work is done.
+
+    Args:
+        graphs: The graphs, of which the first sixteen are drawn.
+    """
     largest = int(graphs.sizes[:TOGETHER].max())
     if largest > LARGEST:
         raise ValueError(f"graphs of at most {LARGEST} nodes can be drawn, got {largest} nodes: leave out the plot")
 
 
 def check_figure(path: Path) -> None:
-    """Raise an error for an unknown file extension or an unwritable path, before any work is done."""
+    """Raise an error for an unknown file extension or an unwritable path, before any work is done.
+
+    Args:
+        path: Output file: .png, .svg or .pdf.
+    """
     if path.suffix not in FIGURE_EXTENSIONS:
         raise ValueError(f"{path} has an unknown file extension: use one of {' '.join(FIGURE_EXTENSIONS)}")
     check_writable(path)
 
 
 def save_figure(figure: "Figure", path: str | Path) -> None:
-    """Write a figure in the format of the file extension, atomically; equal figures give equal files."""
+    """Write a figure in the format of the file extension, atomically; equal figures give equal files.
+
+    Args:
+        figure: The figure.
+        path: Output file: .png, .svg or .pdf.
+    """
     import matplotlib
 
     path = Path(path)

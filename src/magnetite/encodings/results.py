@@ -21,6 +21,9 @@ class Eigenpairs(Named):
 
     Args:
         node_ptr: Where the nodes of each graph begin.
+        name_bytes: The names of all nodes in UTF-8, one after the other; set them with `replace(names=…)`.
+        name_lengths: Number of bytes of each node's name.
+        name_ptr: Where the names of each graph begin in `name_bytes`, `[graphs + 1]`.
         values: Eigenvalues; `values[g, j]` belongs to column `j` of the vectors of graph `g`.
         vectors: Eigenvectors of all graphs, one row per node.
         mask: Which of the `k` eigenpairs exist; a graph of `n < k` nodes has `n`.
@@ -110,6 +113,9 @@ class NodeEncoding(Named):
 
     Args:
         node_ptr: Where the nodes of each graph begin.
+        name_bytes: The names of all nodes in UTF-8, one after the other; set them with `replace(names=…)`.
+        name_lengths: Number of bytes of each node's name.
+        name_ptr: Where the names of each graph begin in `name_bytes`, `[graphs + 1]`.
         values: The vectors of the nodes of all graphs.
     """
 
@@ -131,6 +137,9 @@ class PairEncoding(Named):
 
     Args:
         node_ptr: Where the nodes of each graph begin.
+        name_bytes: The names of all nodes in UTF-8, one after the other; set them with `replace(names=…)`.
+        name_lengths: Number of bytes of each node's name.
+        name_ptr: Where the names of each graph begin in `name_bytes`, `[graphs + 1]`.
         pair_ptr: Where the node pairs of each graph begin.
         values: The vectors of the node pairs of all graphs, start node by start node.
     """
@@ -165,6 +174,9 @@ class TopPairs(Named):
 
     Args:
         node_ptr: Where the nodes of each graph begin.
+        name_bytes: The names of all nodes in UTF-8, one after the other; set them with `replace(names=…)`.
+        name_lengths: Number of bytes of each node's name.
+        name_ptr: Where the names of each graph begin in `name_bytes`, `[graphs + 1]`.
         landing: Landing nodes of each start node, as node numbers within the graph; −1 if there are fewer.
         values: Features of these node pairs.
         lost: By how much an exact probability may exceed its value, per start node and feature.

@@ -18,7 +18,7 @@ from magnetite.io.readers.arrays import arrays_of
 from magnetite.io.storage import read_tensors
 from magnetite.io.tables import Table, read_table
 from magnetite.linalg.eigen import equal_groups
-from magnetite.packed import Named, packed_names, starts
+from magnetite.packed import Named, Packed, packed_names, starts
 
 KEYS = ("graph", "node")
 """The first columns of a table: the number of the graph and the name of the node."""
@@ -87,7 +87,7 @@ def read_encoding(path: Path) -> Named:
         return _of_arrays(arrays_of(path)) if path.suffix == ".npz" else _of_table(read_table(path))
 
 
-def node_table(encoding: Named, names: list[str]) -> dict[str, Column]:
+def node_table(encoding: Packed, names: list[str]) -> dict[str, Column]:
     """Columns with one row per node: graph, name, and the encoding; NaN beyond the last eigenpair of a graph."""
     columns: dict[str, Column] = {"graph": encoding.node_graph.numpy(), "node": names}
     if isinstance(encoding, Eigenpairs):

@@ -97,7 +97,7 @@ def _networkx_names(graph: "nx.Graph") -> list[str] | None:
     """The nodes if all are text, otherwise their attribute `name` if all have one; None if there is neither."""
     if len(graph) and all(isinstance(node, str) for node in graph):
         return list(graph)
-    names = [name for _, name in graph.nodes(data="name")]
+    names: list[Any] = [name for _, name in graph.nodes(data="name")]
     return names if names and all(isinstance(name, str) for name in names) else None
 
 

@@ -46,7 +46,8 @@ def largest_singular(
     adjacency = coo_array((heavy, (source, target)), shape=(size, size)).tocsr()
     bound = float(np.sqrt(adjacency.sum(0).max() * adjacency.sum(1).max())) if source.size else 0.0
     if bound == 0:
-        return torch.zeros(rank, dtype=torch.float64), *(torch.zeros(size, rank, dtype=torch.float64) for _ in range(2))
+        nothing = torch.zeros(size, rank, dtype=torch.float64)
+        return nothing[0], nothing, nothing
     shift = bound * eye_array(size)
     whole = block_array([[shift, -adjacency], [-adjacency.T, shift]]).tocsr()
     whole.sort_indices()

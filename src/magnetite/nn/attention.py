@@ -141,13 +141,17 @@ def check_attention(masks: Sequence[Tensor], layers: int, dtype: torch.dtype) ->
         layers: Number of layers with logits or biases of their own.
         dtype: Type of the logits.
     """
+    check_pairs_fit(masks, 2 * layers * dtype.itemsize, "attention")
+
+
+def check_pairs_fit(masks: Sequence[Tensor], bytes_per_pair: int, what: str) -> None:
+    """Raise a `ValueError` if something that holds a matrix of all node pairs needs more memory than there is."""
     pairs = sum(mask.shape[0] * mask.shape[1] ** 2 for mask in masks)
     largest = max((mask.shape[1] for mask in masks), default=0)
     if masks:
         check_memory(
-            2 * layers * pairs * dtype.itemsize, masks[0].device,
-            f"attention between all pairs of up to {largest} nodes",
-            "use smaller batches, or for large graphs a model whose cost grows with the edges (gnn or magnet)",
+            pairs * bytes_per_pair, masks[0].device, f"{what} between all pairs of up to {largest} nodes",
+            "use smaller batches, or for large graphs the model gnn (DigraphGNN), whose cost grows with the edges",
         )  # fmt: skip
 
 
