@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import magnetite as mt
-from magnetite.io.record import Record
+from magnetite.io.record import Record, read_record
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 EDGES_PER_NODE = 3
@@ -107,6 +107,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=float, default=60, help="Seconds that a cell may take.")
     parser.add_argument("--only", nargs="*", default=[*ENCODERS, *models()])
+    parser.add_argument("--keep", action="store_true", help="Keep the other rows of an earlier measurement.")
     parser.add_argument("--sizes", nargs="*", type=int, default=list(SIZES))
     parser.add_argument("--cell", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -115,13 +116,12 @@ def main() -> None:
         return
     record = Record("benchmark-sizes", options.seed)
     table = Table("what", *(f"{size:,}" for size in options.sizes))
-    result: dict[str, dict[str, Any]] = {}
+    earlier = options.out / "benchmark-sizes.json"
+    result: dict[str, dict[str, Any]] = read_record(earlier)["result"]["cells"] if options.keep else {}
     for name in options.only:
         result[name] = {}
         for size in options.sizes:
-            late = any("timeout" in found for found in result[name].values())
-            found = {"timeout": options.limit} if late else in_process(name, size, options.seed, options.limit)
-            result[name][str(size)] = found
+            result[name][str(size)] = in_process(name, size, options.seed, options.limit)
         table.add_row(name, *(shown(found) for found in result[name].values()))
         record.write(options.out, {"limit": options.limit, "edges_per_node": EDGES_PER_NODE, "cells": result})
     Console().print(table)
