@@ -396,9 +396,10 @@ def sized(found: dict[str, Any]) -> str:
     if "seconds" not in found:
         return f"> {found['timeout']:.0f} s" if "timeout" in found else "failed"
     seconds = found["seconds"]
-    duration = (
-        f"{1000 * seconds:.2g} ms" if seconds < 0.995 else f"{seconds:.0f} s" if seconds > 10 else f"{seconds:.1f} s"
-    )
+    if seconds < 0.995:
+        duration = f"{1000 * seconds:.0f} ms" if seconds >= 0.01 else f"{1000 * seconds:.2g} ms"
+    else:
+        duration = f"{seconds:.0f} s" if seconds > 10 else f"{seconds:.1f} s"
     memory = found["gib"]
     amount = f"{memory:.1f} GiB" if memory >= 1 else f"{1024 * memory:.0f} MiB" if memory > 1 / 1024 else "< 1 MiB"
     return f"{duration}, {amount}"

@@ -20,7 +20,7 @@ Matrices = Float[Tensor, "b n n"]
 States = Float[Tensor, "b n d"]
 
 
-DENSE_BYTES = 24
+DENSE_BYTES = 28
 """Bytes per node pair: the adjacency matrix, and real and imaginary part of the Laplacian with temporary copies."""
 
 
