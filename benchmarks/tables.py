@@ -479,6 +479,56 @@ def validated() -> str:
     return "\n".join(lines)
 
 
+SIZED_ENCODERS = (
+    "magnetic",
+    "laplacian",
+    "magnetic, 4 potentials (SPE)",
+    "walks",
+    "sparse walks",
+    "svd",
+    "depth",
+    "sinusoidal",
+)
+SIZED_MODELS = ("transformer", "SAT", "gnn", "magnet")
+SIZES = ("100", "1000", "10000", "100000", "1000000")
+
+
+def sizes(of: Sequence[str]) -> str:
+    """Seconds and memory by the number of nodes, in Markdown; footnotes say why a size is refused."""
+    cells = result("benchmark-sizes")["cells"]
+    lines = [f"| | {' | '.join(f'{int(size):,}' for size in SIZES)} |", "|---" * (len(SIZES) + 1) + "|"]
+    lines += [f"| {name} | {' | '.join(sized(cells[name][size]) for size in SIZES)} |" for name in of if name in cells]
+    return "\n".join(lines)
+
+
+def sized(found: dict[str, Any]) -> str:
+    """Seconds and memory of one cell."""
+    if "refused" in found:
+        return "refused"
+    if "seconds" not in found:
+        return f"> {found['timeout']:.0f} s" if "timeout" in found else "failed"
+    seconds = found["seconds"]
+    if seconds < 0.995:
+        duration = f"{1000 * seconds:.0f} ms" if seconds >= 0.01 else f"{1000 * seconds:.2g} ms"
+    else:
+        duration = f"{seconds:.0f} s" if seconds > 10 else f"{seconds:.1f} s"
+    memory = found["gib"]
+    amount = f"{memory:.1f} GiB" if memory >= 1 else f"{1024 * memory:.0f} MiB" if memory > 1 / 1024 else "< 1 MiB"
+    return f"{duration}, {amount}"
+
+
+def refusals() -> str:
+    """The messages of the guards, in Markdown."""
+    cells = result("benchmark-sizes")["cells"]
+    found = [
+        (name, size, cells[name][size]["refused"]) for name in cells for size in SIZES if "refused" in cells[name][size]
+    ]
+    seen: dict[str, tuple[str, str]] = {}
+    for name, size, message in found:
+        seen.setdefault(name, (size, message))
+    return "\n".join(f"- {name}, {int(size):,} nodes: `{message}`" for name, (size, message) in seen.items())
+
+
 def written(text: str, tables: Sequence[str]) -> str:
     """The text with the tables between its markers, in order."""
     first, *rest = text.split(BEGIN)
@@ -497,6 +547,7 @@ def pages() -> dict[Path, str]:
             every_row({name.capitalize(): (name, None) for name in ("chameleon", "squirrel")}),
         ],
         ROOT / "docs" / "reliability.md": [fuzzed(), validated()],
+        ROOT / "docs" / "sizes.md": [sizes(SIZED_ENCODERS), sizes(SIZED_MODELS), refusals()],
     }
     return {path: written(path.read_text(encoding="utf-8"), made) for path, made in tables.items()}
 

@@ -6,7 +6,7 @@ networkx, SciPy and PyG take longer to import than all of magnetite, so each is 
 import operator
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -34,12 +34,14 @@ class EdgeList:
         num_nodes: Number of nodes.
         weights: One weight per edge, or None.
         names: One name per node, or None.
+        features: Node features by name, with one row per node.
     """
 
     edges: np.ndarray
     num_nodes: int
     weights: np.ndarray | None = None
     names: Sequence[str] | None = None
+    features: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "edges", _edge_array(self.edges))
@@ -87,10 +89,19 @@ def from_networkx(graph: "nx.Graph", weight: str) -> EdgeList:
     missing = object()
     rows = [(u, v, w) for u, v, w in directed.edges(data=weight, default=missing)]
     edges = np.array([(number[u], number[v]) for u, v, _ in rows], dtype=np.int64).reshape(-1, 2).T
+    names = _networkx_names(graph)
     if all(w is missing for *_, w in rows):
-        return EdgeList(edges, len(number))
+        return EdgeList(edges, len(number), names=names)
     weights = [1.0 if w is missing else number_of(w, f"edge {u!r} → {v!r}") for u, v, w in rows]
-    return EdgeList(edges, len(number), np.array(weights))
+    return EdgeList(edges, len(number), np.array(weights), names)
+
+
+def _networkx_names(graph: "nx.Graph") -> list[str] | None:
+    """The nodes if all are text, otherwise their attribute `name` if all have one; None if there is neither."""
+    if len(graph) and all(isinstance(node, str) for node in graph):
+        return list(graph)
+    names: list[Any] = [name for _, name in graph.nodes(data="name")]
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def number_of(weight: object, where: str) -> float:
@@ -109,12 +120,14 @@ def number_of(weight: object, where: str) -> float:
 
 
 def to_networkx(item: EdgeList) -> "nx.DiGraph":
-    """A `DiGraph`, or a `MultiDiGraph` if there are repeated edges."""
+    """A `DiGraph`, or a `MultiDiGraph` if there are repeated edges; names are the node attribute `name`."""
     import networkx as nx
 
     repeated = np.unique(item.edges, axis=1).shape[1] < item.edges.shape[1]
     graph = nx.MultiDiGraph() if repeated else nx.DiGraph()
     graph.add_nodes_from(range(item.num_nodes))
+    for node, name in enumerate(item.names or ()):
+        graph.nodes[node]["name"] = name
     edges = item.edges.T.tolist()
     if item.weights is None:
         graph.add_edges_from(edges)

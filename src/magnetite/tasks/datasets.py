@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from magnetite.batching import QueryPairs
-from magnetite.graphs import Digraphs, read
+from magnetite.graphs import Digraphs, read_graphs
 from magnetite.io.ogb import is_ogb, read_ogb
 from magnetite.io.storage import as_bytes
 from magnetite.io.tables import read_splits
@@ -105,7 +105,7 @@ def data_set(data: Any) -> DataSet:
     if path.is_dir():
         return _of_folder(path)
     if path.is_file():
-        return DataSet(read(path), source=str(path.resolve()))
+        return DataSet(read_graphs(path), source=str(path.resolve()))
     if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", str(data)):
         return _of_name(str(data))
     if str(data) == MEMORY:

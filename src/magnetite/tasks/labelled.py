@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from magnetite.graphs import FORMATS, Digraphs, node_numbers, read
+from magnetite.graphs import FORMATS, Digraphs, node_numbers, read_graphs
 from magnetite.io.tables import TABLES, Table, existing, read_table
 from magnetite.tasks.base import SPLITS
 
@@ -102,7 +102,7 @@ def joined(parts: Sequence[tuple[Path, Digraphs]]) -> Digraphs:
 
 
 def _one(path: Path) -> Digraphs:
-    graphs = read(path)
+    graphs = read_graphs(path)
     if len(graphs) != 1:
         raise ValueError(f"{path} has {len(graphs)} graphs, but labels are given by file: write one graph per file")
     return graphs
