@@ -529,6 +529,29 @@ def refusals() -> str:
     return "\n".join(f"- {name}, {int(size):,} nodes: `{message}`" for name, (size, message) in seen.items())
 
 
+def chosen_potentials() -> str:
+    """Test accuracy with default and best potentials on block models, in Markdown."""
+    lines = ["| nodes | network | block model | chance | `Relative(0.25)` | default | best q | ratio |"]
+    lines.append("|---|---|---|---|---|---|---|---|")
+    for row in result("choosing")["rows"]:
+        found, best = row["accuracy"], row["best"]
+        numbers = row["chance"], found["relative"], found["default"], found[best]
+        shown = [f"{number:.2f}" for number in numbers]
+        shown[-1] += f" ({best})"
+        cells = f"{row['nodes']:,}", row["network"], row["model"], *shown, f"{row['ratio']:.2f}"
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def rule_times() -> str:
+    """Time of the choice of a potential against that of the eigenvectors, in Markdown."""
+    lines = ["| nodes | choice of q | 8 eigenvectors at a given q | ratio |", "|---|---|---|---|"]
+    for row in result("choosing")["times"]:
+        times = (f"{1000 * row[name]:.0f} ms" for name in ("rule", "solve"))
+        lines.append(f"| {row['nodes']:,} | {' | '.join(times)} | {row['rule'] / row['solve']:.2f} |")
+    return "\n".join(lines)
+
+
 def written(text: str, tables: Sequence[str]) -> str:
     """The text with the tables between its markers, in order."""
     first, *rest = text.split(BEGIN)
@@ -548,6 +571,7 @@ def pages() -> dict[Path, str]:
         ],
         ROOT / "docs" / "reliability.md": [fuzzed(), validated()],
         ROOT / "docs" / "sizes.md": [sizes(SIZED_ENCODERS), sizes(SIZED_MODELS), refusals()],
+        ROOT / "docs" / "choosing.md": [chosen_potentials(), rule_times()],
     }
     return {path: written(path.read_text(encoding="utf-8"), made) for path, made in tables.items()}
 

@@ -20,6 +20,7 @@ from magnetite.encodings import (
     RandomWalk,
     Sinusoidal,
     SparseRandomWalk,
+    advise,
     cached,
     fourier,
     graph_filter,
@@ -27,7 +28,7 @@ from magnetite.encodings import (
 )
 from magnetite.encodings.stored import read
 from magnetite.graphs import Digraphs
-from magnetite.linalg.potential import Relative
+from magnetite.linalg.potential import Adaptive, PotentialWarning, Relative
 from magnetite.version import __version__
 
 if TYPE_CHECKING:
@@ -51,18 +52,21 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "SVD",
+    "Adaptive",
     "Batch",
     "Depth",
     "Digraphs",
     "Eigenpairs",
     "Laplacian",
     "MagneticLaplacian",
+    "PotentialWarning",
     "RandomWalk",
     "Relative",
     "Run",
     "Sinusoidal",
     "SparseRandomWalk",
     "__version__",
+    "advise",
     "batch",
     "cached",
     "code",

@@ -20,7 +20,7 @@ from magnetite.encodings.carried import NODES, SCALINGS, key_of
 from magnetite.graphs import Digraphs
 from magnetite.io import pyg
 from magnetite.io.interop import CARRIED, check_pyg_name
-from magnetite.linalg.potential import Potential, Relative
+from magnetite.linalg.potential import Adaptive, Potential
 from magnetite.packed import starts
 
 SHOWN_FROM = 20_000
@@ -183,7 +183,7 @@ class AddMagneticLaplacianPE(_AddEncoding):
 
     Args:
         k: Number of eigenvectors.
-        q: Potential: a float in `[0, 0.5]`, a `Relative`, or a tuple of several.
+        q: Potential: `Adaptive()`, a float in `[0, 0.5]`, a `Relative`, or a tuple of several.
         normalised: Whether to normalise the Laplacian by the degrees.
         convention: Definition of the Laplacian, see `magnetite.linalg.laplacian.CONVENTIONS`.
         attr_name: The attribute to set; None appends the vectors to `x` and sets nothing else; an `x` of integers
@@ -200,7 +200,7 @@ class AddMagneticLaplacianPE(_AddEncoding):
     def __init__(
         self,
         k: int,
-        q: Potential | tuple[Potential, ...] = Relative(0.25),  # noqa: B008 (frozen)
+        q: Potential | tuple[Potential, ...] = Adaptive(),  # noqa: B008 (frozen)
         normalised: bool = True,
         convention: str = "paper",
         attr_name: str | None = "magnetic_pe",

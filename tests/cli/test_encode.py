@@ -180,3 +180,13 @@ def test_a_huge_name_is_encoded_in_its_size(tmp_path, monkeypatch, capsys):
     code, _, stderr = call(monkeypatch, capsys, *arguments)
     assert code == 0, stderr
     assert out.stat().st_size < 5_000_000
+
+
+def test_advice_is_printed_and_nothing_written(tmp_path, monkeypatch, capsys):
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n1,2\n", encoding="utf-8")
+    code, out, _ = call(monkeypatch, capsys, "encode", tmp_path / "edges.csv", "--advise")
+    assert code == 0
+    assert all(word in out for word in ("magnetic", "k = 3", "walks", "svd", "Adaptive(q=0.25)"))
+    assert [path.name for path in tmp_path.iterdir()] == ["edges.csv"]
+    code, _, stderr = call(monkeypatch, capsys, "encode", tmp_path / "edges.csv")
+    assert (code, stderr.strip()) == (2, "magnetite: --out is missing: name the file to write, or use --advise")

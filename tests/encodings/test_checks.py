@@ -66,7 +66,7 @@ def test_potentials_may_be_lists_and_arrays(given, expected):
     [
         ([], "q must contain at least one potential, got ()"),
         ((), "q must contain at least one potential, got ()"),
-        (np.zeros((2, 2)), "q must be a number in [0, 0.5], Relative(0.25), or a tuple of these, got"),
+        (np.zeros((2, 2)), "q must be a number in [0, 0.5], Relative(0.25), Adaptive() or a tuple of these, got"),
         (((0.1, 0.2),), "or a tuple of these, got (0.1, 0.2)"),
         ("0.25", "or a tuple of these, got '0.25'"),
         (None, "or a tuple of these, got None"),

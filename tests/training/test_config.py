@@ -6,10 +6,11 @@ import pytest
 import torch
 
 import magnetite as mt
-from magnetite import Relative
+from magnetite import Adaptive, MagneticLaplacian, Relative
 from magnetite.encodings import ENCODINGS
 from magnetite.encodings.checks import domain_of, field_hints
 from magnetite.nn.encoders import ENCODERS
+from magnetite.nn.module import describe, rebuild
 from magnetite.tasks import TASKS, Sorting, Supervised
 from magnetite.training.config import Config, Data, Optim, Run, configuration, merge
 from magnetite.training.encodings import DEFAULT_SIZE, PositionalEncodings, names_known
@@ -90,7 +91,7 @@ def test_the_hash_is_of_what_decides_the_result():
         ("encoding.k=0", "encoding.magnetic: "),
         ("encoding.k=many", "encoding.magnetic.k must be an integer such as 16, got 'many'"),
         ("encoding.q=0.7", "encoding.magnetic: q=0.7 is outside [0, 0.5]"),
-        ("encoding.q=Absolute(1)", "encoding.magnetic.q must be a number or Relative(…) or a list"),
+        ("encoding.q=Absolute(1)", "encoding.magnetic.q must be a number or Relative(…) or Adaptive(…) or a list"),
         ("encoding.encoder=walks", "unknown encoder of magnetic 'walks': choose one of maglapnet, spe"),
         ("encoding.walks.steps=2", "encoding.walks is not part of this configuration (magnetic): choose it with"),
         ("encoding.dtype=float3", "encoding.magnetic.dtype must be"),
@@ -122,8 +123,8 @@ def test_the_hash_is_of_what_decides_the_result():
         ("encoding.dropout=nan", "encoding.magnetic: dropout must be a number in [0, 1), got nan"),
         ("encoding.k=1000000000", "encoding.magnetic: k must be at most 1,048,576, got 1,000,000,000"),
         ("encoding.dtype=float64", "encoding.magnetic.dtype must not be float64"),
-        ("encoding.q=Relative()", "encoding.magnetic.q must be a number or Relative(…) or a list"),
-        ("encoding.q=Relative(1, 2)", "encoding.magnetic.q must be a number or Relative(…) or a list"),
+        ("encoding.q=Relative()", "encoding.magnetic.q must be a number or Relative(…) or Adaptive(…) or a list"),
+        ("encoding.q=Relative(1, 2)", "encoding.magnetic.q must be a number or Relative(…) or Adaptive(…) or a list"),
         ("encoding.q=Relative(-1)", "a relative potential must be a finite number ≥ 0, got -1"),
         ("encoding.q=[]", "q must contain at least one potential"),
         ("colour.red=1", "unknown table 'colour'"),
@@ -330,3 +331,23 @@ def test_the_hash_knows_the_order_of_encodings_if_it_is_not_the_usual_one():
     config = configuration("sorting", "magnetic+walks")
     assert Config.from_dict(config.to_dict()).hash == config.hash
     assert configuration("sorting", "magnetic", "quick").hash == "da9fe9b8ab7e"  # as in results of earlier versions
+
+
+def test_defaults_of_own_data_adapt_and_those_of_the_paper_do_not():
+    for task in ("sorting", "distances"):
+        for encoding in ("magnetic", "spe", "multi-q", "magnetic+walks"):
+            tables = configuration(task, encoding).to_dict()["encoding"]
+            assert "Adaptive" not in str(tables)
+            assert "Relative(0.25)" in str(tables)
+    own = PositionalEncodings.from_dict({"magnetic": {}, "multi-q": {}}).to_dict()
+    assert own["magnetic"]["q"] == "Adaptive(0.25)"
+    assert own["multi-q"]["q"][4] == "Adaptive(1.25)"
+    assert PositionalEncodings.from_dict(own).to_dict() == own
+
+
+def test_an_adaptive_potential_is_written_with_or_without_a_number():
+    for text in ("Adaptive()", "Adaptive(0.25)"):
+        config = configuration("sorting", "magnetic", overrides=[f"encoding.q={text}"])
+        assert config.to_dict()["encoding"]["magnetic"]["q"] == "Adaptive(0.25)"
+        assert Config.from_dict(config.to_dict()) == config
+    assert rebuild(describe(MagneticLaplacian(3, q=(Adaptive(), 0.1)))) == MagneticLaplacian(3, q=(Adaptive(), 0.1))

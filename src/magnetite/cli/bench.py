@@ -17,7 +17,7 @@ from magnetite.encodings import MagneticLaplacian, RandomWalk
 from magnetite.encodings.cache import Encoding
 from magnetite.graphs import Digraphs
 from magnetite.io.record import Record
-from magnetite.linalg.potential import Relative
+from magnetite.linalg.potential import Adaptive, Relative
 from magnetite.plots import save_figure
 
 DEGREE = 5
@@ -119,7 +119,7 @@ def _scipy(encoding: MagneticLaplacian) -> Callable[[Digraphs], Any]:
         from magnetite.linalg.pairs import pair_edges
         from magnetite.linalg.sparse import sparse_laplacian
 
-        operator = Operator(encoding.q if isinstance(encoding.q, Relative | float) else 0.0)
+        operator = Operator(encoding.q if isinstance(encoding.q, Adaptive | Relative | float) else 0.0)
         found = []
         for graph in graphs:
             pairs = pair_edges(graph.edges, graph.edge_ptr, graph.sizes, None)
@@ -136,7 +136,7 @@ def _dense(graph: Digraphs, encoding: MagneticLaplacian) -> torch.Tensor:
     from magnetite.linalg.laplacian import Operator, dense_adjacency
 
     adjacency = dense_adjacency(graph.edges, graph.edge_graph, None, 1, graph.num_nodes)
-    return Operator(encoding.q if isinstance(encoding.q, Relative | float) else 0.0).dense(adjacency)[0]
+    return Operator(encoding.q if isinstance(encoding.q, Adaptive | Relative | float) else 0.0).dense(adjacency)[0]
 
 
 def _numpy_walks(encoding: RandomWalk) -> Callable[[Digraphs], Any]:

@@ -7,9 +7,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from magnetite.cli._device import device_named
 from magnetite.encodings import ENCODINGS, Depth, Eigenpairs, Laplacian, MagneticLaplacian, RandomWalk
+from magnetite.encodings.advice import COLUMNS
+from magnetite.encodings.advice import advise as find_advice
 from magnetite.encodings.cache import Encoding, cached, shards
 from magnetite.encodings.stored import node_table
 from magnetite.graphs import FORMATS, Digraphs, node_numbers, read_graphs
@@ -36,12 +39,13 @@ DEFAULT_SIZE = 16
 def encode(
     inputs: Annotated[list[Path], typer.Argument(help=f"Files with graphs: {' '.join(FORMATS)}.", show_default=False)],
     out: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             help=f"Output file: {' '.join(TENSOR_WRITERS)} for all tensors, {' '.join(TABLE_WRITERS)} for a table with "
-            "one row per node."
+            "one row per node; needed unless --advise.",
+            show_default=False,
         ),
-    ],
+    ] = None,
     encoding: Annotated[
         str, typer.Option(help=f"One of {', '.join(ENCODINGS)}.", autocompletion=lambda: list(ENCODINGS))
     ] = "magnetic",
@@ -63,8 +67,8 @@ def encode(
         list[float] | None,
         typer.Option(
             help="magnetic: relative potential q', where q = q' / min(number of one-way edges, number of nodes); "
-            "repeat it for several potentials.",
-            show_default="0.25",
+            "repeat it for several potentials. Without --q and --relative-q, q is found for each graph (Adaptive).",
+            show_default=False,
         ),
     ] = None,
     normalised: Annotated[
@@ -119,8 +123,16 @@ def encode(
         typer.Option(help="Folder to cache results in, from which later runs resume.", show_default=False),
     ] = None,
     device: Annotated[str, typer.Option(help="Device to compute on: cpu, cuda, cuda:1, …")] = "cpu",
+    advise: Annotated[
+        bool, typer.Option("--advise", help="Only print which encoding suits the graphs, why, and what each costs.")
+    ] = False,
 ) -> None:
     """Encode the nodes of directed graphs in files."""
+    if advise:
+        print_advice(_read(inputs, weight, unweighted, nodes))
+        return
+    if out is None:
+        raise ValueError("--out is missing: name the file to write, or use --advise")
     options = {"k": k, "q": q, "relative_q": relative_q, "normalised": normalised, "convention": convention}
     method = make_encoding(encoding, options | {"steps": steps, "restart": restart})
     check_outputs([out, *([plot] if plot else [])], [*inputs, *([nodes] if nodes else [])])
@@ -151,6 +163,16 @@ def encode(
 
         plot_eigenvectors(graphs, result, plot, vector=vector or 0)
     typer.echo(f"{result} of {graphs} → {out}" + (f", {plot}" if plot else ""))
+
+
+def print_advice(graphs: Digraphs) -> None:
+    """Print `mt.advise(graphs)` as a table."""
+    advice = find_advice(graphs)
+    typer.echo(f"{graphs}\n{advice.summary()}")
+    table = Table(*COLUMNS)
+    for row in advice.rows():
+        table.add_row(*row)
+    Console().print(table)
 
 
 def make_encoding(name: str, options: dict[str, Any]) -> Encoding[Packed]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from magnetite.encodings.advice import Advice, advise
 from magnetite.encodings.cache import cached
 from magnetite.encodings.fourier import fourier, graph_filter, inverse_fourier
 from magnetite.encodings.order import Depth, Sinusoidal
@@ -23,6 +24,7 @@ ENCODINGS: dict[str, type[Any]] = {
 __all__ = [
     "ENCODINGS",
     "SVD",
+    "Advice",
     "Depth",
     "Eigenpairs",
     "Laplacian",
@@ -33,6 +35,7 @@ __all__ = [
     "Sinusoidal",
     "SparseRandomWalk",
     "TopPairs",
+    "advise",
     "cached",
     "fourier",
     "graph_filter",

@@ -128,6 +128,7 @@ def _by_kernels(
         ids = (graphs.sizes <= ENGINE_UP_TO).nonzero().squeeze(1)
         chosen = graphs.select(ids)
         roots = None if roots is None else roots[ids]
+        operator = operator.of(ids)
     parts = chosen.edges, chosen.edge_ptr, chosen.sizes, chosen.weights
     solved = lowest_of_graphs(*parts, operator, store.k, roots, dtype)
     passed = plain(solved.passed)
@@ -150,7 +151,7 @@ def _by_iteration(
     large = graphs.sizes[ids] > max(dense, LARGE_BY * k)
     for place in ids[large].tolist():
         graph = graphs.one(place).to("cpu")
-        parts = graph.edges, graph.num_nodes, graph.weights, operator, k
+        parts = graph.edges, graph.num_nodes, graph.weights, operator.of(torch.tensor([place])), k
         try:
             with _progress_bar(graph.num_nodes, k) as progress:
                 values, vectors = lowest_of_large(*parts, progress, device=graphs.device)
@@ -188,7 +189,9 @@ def _by_dense_batches(
     """Solve these graphs as dense matrices on their device."""
 
     def work(batch: DenseBatch) -> None:
-        values, vectors = lowest_eigenpairs(operator.dense(batch.adjacency, batch.exponent), store.k, single)
+        values, vectors = lowest_eigenpairs(
+            operator.of(batch.ids.cpu()).dense(batch.adjacency, batch.exponent), store.k, single
+        )
         vectors, anchored = normalise(vectors, None if roots is None else roots[batch.ids])
         if not operator.normalised:
             values = times_power(values, batch.exponent[:, None])

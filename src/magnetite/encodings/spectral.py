@@ -8,13 +8,14 @@ from jaxtyping import Int
 from torch import Tensor
 
 from magnetite.encodings.checks import SIZE, check_dtype, check_fields, check_graphs
+from magnetite.encodings.potentials import settled
 from magnetite.encodings.results import Eigenpairs
 from magnetite.encodings.solve import solve
 from magnetite.graphs import Digraphs
 from magnetite.linalg.laplacian import Operator
 from magnetite.linalg.memory import check_memory
 from magnetite.linalg.phase import convention_named
-from magnetite.linalg.potential import Potential, Relative, checked_potential
+from magnetite.linalg.potential import Adaptive, Potential, checked_potential
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class MagneticLaplacian:
 
     Args:
         k: Number of eigenpairs.
-        q: Potential: absolute (a number in `[0, 0.5]`), `Relative(q')`, or a tuple or list of these, which adds an
-            axis `Q` before `k`.
+        q: Potential: `Adaptive()`, absolute (a number in `[0, 0.5]`), `Relative(q')`, or a tuple or list of these,
+            which adds an axis `Q` before `k`.
         normalised: Whether to use `L_N` instead of `L_U`.
         convention: How weights and directions become a matrix, a name in `magnetite.linalg.phase.CONVENTIONS`.
         root: Name of the graph feature that holds the root node of each graph, at which phases are zero; by default
@@ -38,13 +39,13 @@ class MagneticLaplacian:
             but less accurate for vectors of close eigenvalues.
 
     >>> path = Digraphs.from_edges([[0, 1, 2], [1, 2, 3]])
-    >>> pairs = MagneticLaplacian(k=2, q=Relative(0.25))(path)
+    >>> pairs = MagneticLaplacian(k=2)(path)
     >>> pairs[0].vectors[:, 0].angle().rad2deg().round().tolist()
     [0.0, -30.0, -60.0, -90.0]
     """
 
     k: Annotated[int, SIZE]
-    q: Potential | tuple[Potential, ...] = Relative(0.25)  # noqa: RUF009 (frozen)
+    q: Potential | tuple[Potential, ...] = Adaptive()  # noqa: RUF009 (frozen)
     normalised: bool = True
     convention: str = "paper"
     root: str | None = None
@@ -62,13 +63,14 @@ class MagneticLaplacian:
     def __call__(self, graphs: Digraphs) -> Eigenpairs:
         """Encode every graph."""
         potentials = self.q if isinstance(self.q, tuple) else (self.q,)
-        parts = [self._single(graphs, q) for q in potentials]
+        check_graphs(graphs)
+        parts = [self._single(graphs, q) for q in settled(graphs, potentials)]
         if not isinstance(self.q, tuple):
             return parts[0]
         stacked = {name: torch.stack([getattr(part, name) for part in parts], dim=1) for name in Eigenpairs.axes}
         return Eigenpairs(node_ptr=graphs.node_ptr, **stacked)
 
-    def _single(self, graphs: Digraphs, q: Potential) -> Eigenpairs:
+    def _single(self, graphs: Digraphs, q: Potential | Tensor) -> Eigenpairs:
         operator = Operator(q, self.normalised, self.convention)
         return _encode(graphs, self.k, operator, self.dtype.to_complex(), self.root, self.precision == "single")
 

@@ -85,7 +85,7 @@ def lowest_of_graphs(
         pairs = pair_edges(*part, None if heavy is None else heavy[ends], None if heavy is None else exponent[span])
         found = np.zeros((here.stop - here.start, k), np.complex128)
         given = None if roots is None else roots[span]
-        passed[span] = _solve(pairs, operator, k, given, values[span], found, anchored[span])
+        passed[span] = _solve(pairs, operator.of(span), k, given, values[span], found, anchored[span])
         vectors[here] = found if dtype.is_complex else found.real
 
     in_pool(run, list(_spans(sizes, torch.get_num_threads())))

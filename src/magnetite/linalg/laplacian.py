@@ -9,7 +9,7 @@ from torch import Tensor
 
 from magnetite.linalg.pairs import NodePairs
 from magnetite.linalg.phase import Convention, convention_named, weight_and_angle
-from magnetite.linalg.potential import Potential, Relative, absolute_potential
+from magnetite.linalg.potential import Adaptive, Potential, Relative, absolute_potential
 from magnetite.linalg.scale import times_power
 
 
@@ -18,7 +18,7 @@ class Operator:
     """Which Laplacian: the magnetic one at potential `q`, or the combinatorial one, which is real, if `q` is zero.
 
     Args:
-        q: Absolute or relative potential.
+        q: Absolute, relative or adaptive potential; or a tensor of absolute ones, one per graph.
         normalised: `L_N` instead of `L_U`.
         convention: A name in `magnetite.linalg.phase.CONVENTIONS`.
 
@@ -26,14 +26,16 @@ class Operator:
     [[[1.0, -1.0], [-1.0, 1.0]]]
     """
 
-    q: Potential = 0
+    q: Potential | Tensor = 0
     normalised: bool = True
     convention: str = "paper"
 
     @property
     def real(self) -> bool:
         """Whether the matrix is real for every graph."""
-        return (self.q.q if isinstance(self.q, Relative) else self.q) == 0
+        if isinstance(self.q, Tensor):
+            return False
+        return (self.q.q if isinstance(self.q, Relative | Adaptive) else self.q) == 0
 
     @property
     def rule(self) -> Convention:
@@ -76,9 +78,17 @@ class Operator:
         phases = 2 * pi * self._potential(pairs)
         return phases if len(pairs.sizes) == 1 else torch.repeat_interleave(phases, pairs.start.diff())
 
+    def of(self, graphs: Tensor | slice) -> "Operator":
+        """The operator of some of the graphs, given their indices."""
+        return replace(self, q=self.q[graphs]) if isinstance(self.q, Tensor) else self
+
     def _potential(self, pairs: NodePairs) -> Float[Tensor, " g"]:
-        if isinstance(self.q, Relative):
+        if isinstance(self.q, Tensor):
+            potential = self.q
+        elif isinstance(self.q, Relative):
             potential = self.q.scaled(pairs.one_way, pairs.sizes)
+        elif isinstance(self.q, Adaptive):
+            potential = self.q.of_pairs(pairs)
         else:
             potential = torch.full(pairs.sizes.shape, float(self.q), dtype=torch.float64)
         return self._of_divided(potential, pairs.exponent)

@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from magnetite.linalg.pairs import NodePairs, pair_edges
+
 LARGEST = 2**1023
 """Larger integers cannot be converted to floats."""
 
@@ -47,7 +49,61 @@ class Relative:
         return self.q / torch.minimum(one_way, size).clamp(min=1).double()
 
 
-Potential = float | int | Relative
+@dataclass(frozen=True)
+class Adaptive:
+    """A potential chosen for each graph by what its eigenvectors show above the noise; see `linalg.adaptive`.
+
+    It equals `Relative(q)` on graphs of fewer than 64 nodes and on sparse ones (mean degree up to about 4). In large
+    graphs with more edges, where `Relative` is too small to be seen, it is found in the spectrum: a quarter turn over
+    the heights of the nodes, a fraction of it, or `1/C` where direction runs around a cycle of `C` classes. It depends
+    on the graph alone: not on node numbers, other graphs, or the device (it is computed on the CPU), and it is the
+    same for the reversed graph.
+
+    Args:
+        q: The relative potential `q'`, at least 0; other values than 1/4 multiply the potential by `4q'`, and what
+            exceeds 1/2 is mirrored, as `q` and `1-q` are the same up to conjugation.
+
+    >>> path = torch.diag(torch.ones(3), 1)
+    >>> Adaptive().absolute(path) == Relative(0.25).absolute(path)
+    tensor(True)
+    """
+
+    q: float | int = 0.25
+
+    def __post_init__(self) -> None:
+        number = plain_number(self.q)
+        if number is None or not 0 <= number < LARGEST:
+            raise ValueError(f"an adaptive potential must be a finite number ≥ 0, got {self.q!r}: try Adaptive(0.25)")
+        object.__setattr__(self, "q", number)
+
+    def absolute(self, adjacency: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch"]:
+        """The absolute potential of each graph of a dense batch."""
+        flat = adjacency.detach().reshape(-1, *adjacency.shape[-2:]).double().cpu()
+        graph, source, target = (flat > 0).nonzero(as_tuple=True)
+        ends = torch.searchsorted(graph, torch.arange(len(flat) + 1))
+        sizes = torch.full((len(flat),), flat.shape[-1])
+        pairs = pair_edges(torch.stack([source, target]), ends, sizes, flat[graph, source, target])
+        return self.of_pairs(pairs).view(adjacency.shape[:-2]).to(adjacency)
+
+    def of_pairs(self, pairs: NodePairs, quarter: Float[Tensor, " g"] | None = None) -> Float[Tensor, " g"]:
+        """The absolute potential of each graph; `quarter` is that of `Adaptive(1/4)` if it is known."""
+        if quarter is None:
+            from magnetite.linalg.adaptive import adaptive_potentials
+
+            quarter = adaptive_potentials(pairs)
+        plain = Relative(self.q).scaled(pairs.one_way, pairs.sizes)
+        turns = (4 * self.q * quarter) % 1
+        return torch.where(
+            quarter == Relative(0.25).scaled(pairs.one_way, pairs.sizes), plain, torch.minimum(turns, 1 - turns)
+        )
+
+
+class PotentialWarning(UserWarning):
+    """A potential is so small that single precision hardly shows the direction of edges."""
+
+
+Potential = float | int | Relative | Adaptive
+"""An absolute potential, or how to find that of a graph."""
 
 
 def checked_potential(q: Any) -> Potential | tuple[Potential, ...]:
@@ -69,12 +125,12 @@ def checked_potential(q: Any) -> Potential | tuple[Potential, ...]:
 
 
 def _checked_single(q: Any) -> Potential:
-    if isinstance(q, Relative):
+    if isinstance(q, Relative | Adaptive):
         return q
     number = plain_number(q)
     if number is None:
         given = " ".join(repr(q).split())
-        raise ValueError(f"q must be a number in [0, 0.5], Relative(0.25), or a tuple of these, got {given}")
+        raise ValueError(f"q must be a number in [0, 0.5], Relative(0.25), Adaptive() or a tuple of these, got {given}")
     if not 0 <= number <= 0.5:
         raise ValueError(f"q={q} is outside [0, 0.5]: q and 1-q mirror each other; try q=0.25")
     return number
@@ -92,8 +148,10 @@ def plain_number(value: Any) -> float | int | None:
         return inf
 
 
-def absolute_potential(q: Potential, adjacency: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch"]:
+def absolute_potential(q: Potential | Tensor, adjacency: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch"]:
     """The absolute potential of each graph of a dense batch."""
-    if isinstance(q, Relative):
+    if isinstance(q, Tensor):
+        return q.to(adjacency)
+    if isinstance(q, Relative | Adaptive):
         return q.absolute(adjacency)
     return torch.full(adjacency.shape[:-2], float(q), dtype=adjacency.dtype, device=adjacency.device)

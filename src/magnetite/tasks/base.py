@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,6 +14,7 @@ from torch import Tensor
 from magnetite.batching import Batch, QueryPairs
 from magnetite.encodings.checks import check_fields
 from magnetite.graphs import Digraphs
+from magnetite.linalg.potential import Adaptive, Potential
 from magnetite.nn.embeddings import Embeddings
 from magnetite.nn.heads import Head
 from magnetite.packed import Axis, Dtypes, Packed, check_pairs, starts
@@ -221,6 +222,9 @@ class Task(ABC):
 
     presets: ClassVar[Presets] = {}
     """Tables of settings by name; `base` names another preset that a preset starts from."""
+
+    potential: ClassVar[Callable[[float], Potential]] = Adaptive
+    """Makes the default potential of magnetic encodings from `q'`."""
 
     model_options: ClassVar[tuple[str, ...]] = ()
     """Fields that choose embedding or head and do not change the data."""

@@ -15,6 +15,7 @@ from magnetite.encodings.checks import COUNT, SEED
 from magnetite.graphs import Digraphs
 from magnetite.linalg.counter import derive, mix, shift_right, signed
 from magnetite.linalg.distances import dense_spans, hop_distances
+from magnetite.linalg.potential import Relative
 from magnetite.linalg.threads import spread
 from magnetite.nn.embeddings import SameNodes
 from magnetite.nn.heads import PairHead
@@ -84,6 +85,7 @@ class Distances(Task):
     """
 
     presets: ClassVar[Presets] = PRESETS
+    potential = Relative  # as in the paper
     model_options: ClassVar[tuple[str, ...]] = ("pair_layer",)
 
     target: str = "directed-distance"

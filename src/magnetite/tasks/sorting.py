@@ -12,6 +12,7 @@ from torch import Tensor
 from magnetite.batching import Batch
 from magnetite.encodings.checks import COUNT, SEED, SIZE_OR_NONE
 from magnetite.linalg.counter import derive
+from magnetite.linalg.potential import Relative
 from magnetite.nn.embeddings import Embedding, node_feature
 from magnetite.nn.heads import GraphHead
 from magnetite.sorting import SortingNetworks, generate
@@ -78,6 +79,7 @@ class Sorting(Task):
     """
 
     presets: ClassVar[Presets] = PRESETS
+    potential = Relative  # as in the paper
     model_options: ClassVar[tuple[str, ...]] = ("places", "borders")
 
     train: Annotated[int, COUNT] = 400_000

@@ -18,6 +18,7 @@ from magnetite.encodings.checks import (
     Domain,
     check_fields,
 )
+from magnetite.linalg.potential import Adaptive
 from magnetite.tasks import TASKS, Task
 from magnetite.training.encodings import PositionalEncodings, named, names_known, options_named
 from magnetite.training.models import MODELS, ModelOptions, Transformer
@@ -153,13 +154,16 @@ class Config:
             if not isinstance(table, Mapping):
                 raise ValueError(f"{name} must be a table of options, got {table!r}")
             if name == "encoding":
-                made[name] = PositionalEncodings.from_dict(table)
-            elif name in KINDS:
+                continue  # its defaults depend on the task
+            if name in KINDS:
                 check_choice(name, table.get("name"), KINDS[name])
                 options = {key: value for key, value in table.items() if key != "name"}
                 made[name] = make(KINDS[name][table["name"]], options, name)
             else:
                 made[name] = make({"optim": Optim, "data": Data, "run": Run}[name], table, name)
+        if "encoding" in tables:
+            potential = made["task"].potential if "task" in made else Adaptive
+            made["encoding"] = PositionalEncodings.from_dict(tables["encoding"], potential)
         return cls(**made)
 
     def to_dict(self) -> Tables:

@@ -4,7 +4,7 @@ A configuration is a mapping from names to options, `{"magnetic": {"k": 25, "enc
 """
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, replace
 from typing import Any, get_type_hints
@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 import torch
 
 from magnetite.encodings import ENCODINGS
-from magnetite.linalg.potential import Relative
+from magnetite.linalg.potential import Adaptive, Potential
 from magnetite.nn.encoders import ENCODERS, Combined, PositionEncoder
 from magnetite.training.options import (
     Option,
@@ -32,7 +32,7 @@ FOLLOWING = ("encoding", "width", "heads", "layers", "of")
 """Arguments of encoders that follow from the encoding and the model."""
 
 SHORTHANDS: dict[str, tuple[str, dict[str, Any]]] = {
-    "multi-q": ("spe", {"q": tuple(Relative(0.25 * number) for number in range(1, 6))}),
+    "multi-q": ("spe", {"q": tuple(Adaptive(0.25 * number) for number in range(1, 6))}),
 }
 """Names that stand for another encoding with other defaults."""
 
@@ -56,8 +56,16 @@ class EncodingPart:
     encoder_options: Mapping[str, Any]
 
     @classmethod
-    def from_dict(cls, name: str, table: Mapping[str, Any]) -> "EncodingPart":
-        """The encoding of this name, with these options and defaults for the others."""
+    def from_dict(
+        cls, name: str, table: Mapping[str, Any], potential: Callable[[float], Potential] = Adaptive
+    ) -> "EncodingPart":
+        """The encoding of this name, with these options and defaults for the others.
+
+        Args:
+            name: Its name in the configuration.
+            table: Options by name.
+            potential: What makes a default potential from `q'`: `Adaptive` or `Relative`.
+        """
         where = f"encoding.{name}"
         encoding, encoder, defaults = _resolved(name, table.get("encoder"))
         known, own = options_named(name, encoder), _encoding_options(encoding)
@@ -66,6 +74,8 @@ class EncodingPart:
             for option, value in {**defaults, **table}.items()
         }
         filled = {option: values.get(option, known[option].default) for option in known if option != "encoder"}
+        if "q" in filled and "q" not in table:
+            filled["q"] = _with_potential(filled["q"], potential)
         part = cls(
             name,
             encoder,
@@ -117,12 +127,14 @@ class PositionalEncodings:
     parts: tuple[EncodingPart, ...] = ()
 
     @classmethod
-    def from_dict(cls, tables: Mapping[str, Any]) -> "PositionalEncodings":
-        """From a mapping of names to options."""
+    def from_dict(
+        cls, tables: Mapping[str, Any], potential: Callable[[float], Potential] = Adaptive
+    ) -> "PositionalEncodings":
+        """From a mapping of names to options; `potential` makes a default potential from `q'`."""
         for name, table in tables.items():
             if not isinstance(table, Mapping):
                 raise ValueError(f"encoding.{name}={table!r} must be a table of options: name an encoding first")
-        return cls(tuple(EncodingPart.from_dict(name, table) for name, table in tables.items()))
+        return cls(tuple(EncodingPart.from_dict(name, table, potential) for name, table in tables.items()))
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """A mapping in JSON types, the inverse of `from_dict`."""
@@ -171,6 +183,13 @@ def options_named(name: str, encoder: str | None = None) -> dict[str, Option]:
     own = _encoding_options(encoding)
     choice = {"encoder": Option("encoder", str, chosen, "Name of the encoder.")}
     return {**own, **choice, **{key: value for key, value in _encoder_options(chosen).items() if key not in own}}
+
+
+def _with_potential(q: Any, potential: Callable[[float], Potential]) -> Any:
+    """A default with the task's kind of potential in place of `Adaptive`."""
+    if isinstance(q, tuple):
+        return tuple(_with_potential(each, potential) for each in q)
+    return potential(q.q) if isinstance(q, Adaptive) else q
 
 
 def _resolved(name: str, encoder: str | None) -> tuple[type | None, str, dict[str, Any]]:

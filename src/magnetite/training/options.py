@@ -215,8 +215,9 @@ def _converted(value: Any, kind: Any) -> Any:
     if isinstance(kind, type) and dataclasses.is_dataclass(kind) and isinstance(value, str):
         match = CALL.fullmatch(value.strip())
         if match and match[1] == kind.__name__ and isinstance(arguments := parse(f"[{match[2]}]"), list):
-            named = [field.name for field in dataclasses.fields(kind) if field.init]
-            return kind(*arguments) if len(arguments) == len(named) else MISSING
+            named = [field for field in dataclasses.fields(kind) if field.init]
+            needed = [field for field in named if _default(field) is MISSING]
+            return kind(*arguments) if len(needed) <= len(arguments) <= len(named) else MISSING
     return MISSING
 
 
