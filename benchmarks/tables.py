@@ -42,6 +42,7 @@ def rows() -> list[Row]:
         verification(),
         order(),
         *eigenpairs_cpu(),
+        *transforms(),
         *eigenpairs_gpu(),
         sorting_encoded(),
         *large(),
@@ -58,6 +59,7 @@ def rows() -> list[Row]:
         quick_relations(),
         *relations(),
         distances(),
+        *real_data(),
     ]
 
 
@@ -98,6 +100,19 @@ def eigenpairs_cpu() -> list[Row]:
             main=True,
         ),
         Row("same graphs", f"PyG's `AddLaplacianEigenvectorPE` (fails on {failed})", f"{pyg} faster", command),
+    ]
+
+
+def transforms() -> list[Row]:
+    """Speed of transforms for PyG."""
+    measured = result("benchmark-transforms")["rows"]
+    one, whole = (slashed(f"{row[f'times_pyg_{way}']:.1f}×" for row in measured.values()) for way in ("one", "set"))
+    against, command = "PyG's `AddLaplacianEigenvectorPE`", "benchmarks/transforms.py"
+    return [
+        Row(
+            f"`AddMagneticLaplacianPE`, one graph at a time, n {slashed(measured)}", against, f"{one} as fast", command
+        ),
+        Row("same graphs, as one data set", against, f"{whole} as fast", command),
     ]
 
 
@@ -329,6 +344,103 @@ def distances() -> Row:
     )
 
 
+MODELS = {
+    "gps": "PyG `GPSConv`",
+    "dirgnn": "PyG `DirGNNConv`",
+    "gnn": "GNN",
+    "magnet": "MagNet",
+    "transformer": "transformer",
+    "sat": "SAT",
+}
+"""Models of the benchmark of real data, as the tables call them."""
+
+UNITS = {"dsp": "DSP", "lut": "LUT", "ff": "FF", "cp": "CP"}
+"""The targets of HLS, as the tables call them."""
+
+
+def measured(data: str) -> list[dict[str, Any]]:
+    """The rows of a data set; those of HLS, if each target has its own network, are put together."""
+    if not (ROOT / "results" / "real-data.json").exists():
+        return []
+    found = result("real-data")
+    if data in found:
+        return [row for row in found[data]["rows"] if "targets" in row or "accuracy" in row]
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for name in (f"{data}-{target}" for target in UNITS):
+        for row in found.get(name, {"rows": []})["rows"]:
+            if "targets" in row:
+                together = rows.setdefault((row["model"], row["encoding"]), {**row, "targets": {}})
+                together["targets"] = {**together["targets"], **row["targets"]}
+    return [row for row in rows.values() if row["targets"].keys() == UNITS.keys()]
+
+
+def chosen(rows: Iterable[dict[str, Any]], target: str | None) -> dict[str, dict[str, Any]]:
+    """The row of PyG, and the one of ours, that is best on validation."""
+    best: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        valid = -row["valid"]["mean"] if target is None else row["targets"][target]["valid"]["mean"]
+        if row["side"] not in best or valid < best[row["side"]]["on validation"]:
+            best[row["side"]] = {**row, "on validation": valid}
+    return best
+
+
+def real_data() -> Iterable[Row]:
+    """The best row of ours against the best one of PyG, both chosen by validation."""
+    for data, targets in (("hls", tuple(UNITS)), ("chameleon", (None,)), ("squirrel", (None,))):
+        for target in targets:
+            best = chosen(measured(data), target)
+            if len(best) < 2:
+                continue
+            theirs, ours = (f"{label(best[side])}: {figure(best[side], target)}" for side in ("PyG", "ours"))
+            metric = f"RMSE (MAPE) of {UNITS[target]}, HLS circuits" if target else f"accuracy on {data.capitalize()}"
+            yield Row(f"{metric}, test", theirs, ours, "benchmarks/real_data.py")
+
+
+def label(row: dict[str, Any]) -> str:
+    """Model and encoding of a row."""
+    encoding = row["encoding"].removeprefix("pyg-").replace("none", "no encoding")
+    return f"{MODELS[row['model']]}, {'PyG’s ' if row['encoding'].startswith('pyg-') else ''}{encoding}"
+
+
+def figure(row: dict[str, Any], target: str | None) -> str:
+    """Mean and standard deviation."""
+    if target is None:
+        return f"{100 * row['accuracy']['mean']:.1f} ± {100 * row['accuracy']['std']:.1f} %"
+    rmse, mape = (row["targets"][target][metric] for metric in ("rmse", "mape"))
+    return f"{rmse['mean']:.3f} ± {rmse['std']:.3f} ({100 * mape['mean']:.0f} %)"
+
+
+def every_row(columns: dict[str, tuple[str, str | None]]) -> str:
+    """All rows of some columns, each a data set and a target, in Markdown; those that validation chooses are bold."""
+    rows = {
+        name: {(row["model"], row["encoding"]): row for row in measured(data)} for name, (data, _) in columns.items()
+    }
+    best = {
+        name: [(row["model"], row["encoding"]) for row in chosen(rows[name].values(), target).values()]
+        for name, (_, target) in columns.items()
+    }
+    lines = [f"| model, encoding | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    for key in dict.fromkeys(key for found in rows.values() for key in found):
+        cells = []
+        for name, (_, target) in columns.items():
+            cell = figure(rows[name][key], target) if key in rows[name] else "–"
+            cells.append(f"**{cell}**" if key in best[name] else cell)
+        row = next(found[key] for found in rows.values() if key in found)
+        lines.append(f"| {label(row)} | {' | '.join(cells)} |")
+    return "\n".join(lines) if len(lines) > 2 else "Not measured yet."
+
+
+def circuits() -> str:
+    """All rows of HLS, and what one line of `mt.train` gives, in Markdown."""
+    made = every_row({name: ("hls", target) for target, name in UNITS.items()})
+    alone = result("real-data").get("one_line") if measured("hls") else None
+    if alone is None:
+        return made
+    tests = [alone["targets"][target]["test"] for target in UNITS]
+    cells = " | ".join(f"{test['rmse']:.3f} ({100 * test['mape']:.0f} %)" for test in tests)
+    return f'{made}\n| `mt.train(…, preset="{alone["preset"]}")`, one seed | {cells} |'
+
+
 def slashed(values: Iterable[object]) -> str:
     """Values separated by slashes."""
     return " / ".join(map(str, values))
@@ -367,6 +479,56 @@ def validated() -> str:
     return "\n".join(lines)
 
 
+SIZED_ENCODERS = (
+    "magnetic",
+    "laplacian",
+    "magnetic, 4 potentials (SPE)",
+    "walks",
+    "sparse walks",
+    "svd",
+    "depth",
+    "sinusoidal",
+)
+SIZED_MODELS = ("transformer", "SAT", "gnn", "magnet")
+SIZES = ("100", "1000", "10000", "100000", "1000000")
+
+
+def sizes(of: Sequence[str]) -> str:
+    """Seconds and memory by the number of nodes, in Markdown; footnotes say why a size is refused."""
+    cells = result("benchmark-sizes")["cells"]
+    lines = [f"| | {' | '.join(f'{int(size):,}' for size in SIZES)} |", "|---" * (len(SIZES) + 1) + "|"]
+    lines += [f"| {name} | {' | '.join(sized(cells[name][size]) for size in SIZES)} |" for name in of if name in cells]
+    return "\n".join(lines)
+
+
+def sized(found: dict[str, Any]) -> str:
+    """Seconds and memory of one cell."""
+    if "refused" in found:
+        return "refused"
+    if "seconds" not in found:
+        return f"> {found['timeout']:.0f} s" if "timeout" in found else "failed"
+    seconds = found["seconds"]
+    if seconds < 0.995:
+        duration = f"{1000 * seconds:.0f} ms" if seconds >= 0.01 else f"{1000 * seconds:.2g} ms"
+    else:
+        duration = f"{seconds:.0f} s" if seconds > 10 else f"{seconds:.1f} s"
+    memory = found["gib"]
+    amount = f"{memory:.1f} GiB" if memory >= 1 else f"{1024 * memory:.0f} MiB" if memory > 1 / 1024 else "< 1 MiB"
+    return f"{duration}, {amount}"
+
+
+def refusals() -> str:
+    """The messages of the guards, in Markdown."""
+    cells = result("benchmark-sizes")["cells"]
+    found = [
+        (name, size, cells[name][size]["refused"]) for name in cells for size in SIZES if "refused" in cells[name][size]
+    ]
+    seen: dict[str, tuple[str, str]] = {}
+    for name, size, message in found:
+        seen.setdefault(name, (size, message))
+    return "\n".join(f"- {name}, {int(size):,} nodes: `{message}`" for name, (size, message) in seen.items())
+
+
 def chosen_potentials() -> str:
     """Test accuracy with default and best potentials on block models, in Markdown."""
     lines = ["| nodes | network | block model | chance | `Relative(0.25)` | default | best q | ratio |"]
@@ -402,8 +564,13 @@ def pages() -> dict[Path, str]:
     every = rows()
     tables = {
         ROOT / "README.md": [table(row for row in every if row.main)],
-        ROOT / "docs" / "results.md": [table(every)],
+        ROOT / "docs" / "results.md": [
+            table(every),
+            circuits(),
+            every_row({name.capitalize(): (name, None) for name in ("chameleon", "squirrel")}),
+        ],
         ROOT / "docs" / "reliability.md": [fuzzed(), validated()],
+        ROOT / "docs" / "sizes.md": [sizes(SIZED_ENCODERS), sizes(SIZED_MODELS), refusals()],
         ROOT / "docs" / "choosing.md": [chosen_potentials(), rule_times()],
     }
     return {path: written(path.read_text(encoding="utf-8"), made) for path, made in tables.items()}

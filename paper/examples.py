@@ -13,7 +13,7 @@ from magnetite.encodings import Eigenpairs, MagneticLaplacian
 from magnetite.graphs import Digraphs
 from magnetite.io.record import Record
 from magnetite.linalg.potential import Relative
-from magnetite.plots import draw_first_eigenvector, save_figure
+from magnetite.plots import draw_eigenvector, save_figure
 
 NODES = 10
 PERMUTATIONS = 20
@@ -153,7 +153,7 @@ def _picture(graphs: Digraphs, pairs: Eigenpairs, folder: Path) -> None:
     figure = Figure(figsize=(12, 8), layout="constrained")
     for i, name in enumerate(EXAMPLES):
         axes = figure.add_subplot(3, 4, i + 1)
-        draw_first_eigenvector(graphs[i], pairs[i], axes, _positions(name, NODES))
+        draw_eigenvector(graphs[i], pairs[i], axes, positions=_positions(name, NODES))
         axes.set_title(f"({chr(ord('a') + i)}) {name}", fontsize=10)
     figure.suptitle("First eigenvector of the magnetic Laplacian: node size = |Re γ₀|, colour = Im γ₀")
     for ending in (".png", ".svg"):

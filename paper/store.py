@@ -35,7 +35,7 @@ class Result:
     def hash(self) -> str | None:
         """Hash of the configuration, in which new options have their defaults; None if an option no longer exists."""
         try:
-            return Config.from_dict(self.content["result"]["config"]).hash
+            return Config.from_dict(_as_trained(self.content["result"]["config"])).hash
         except ValueError:
             return None
 
@@ -135,3 +135,14 @@ def _read(path: Path) -> dict[str, Any]:
             f"{path} is not the result of a training run (missing: {', '.join(sorted(missing))}): {ADVICE}"
         )
     return content
+
+
+def _as_trained(config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration in which options that it does not have, because they are newer, have the values of that time."""
+    if not isinstance(config.get("encoding"), dict):
+        return config
+    scaled = {
+        name: {"scaling": "none", **table} if table.get("encoder") in ("maglapnet", "spe") else table
+        for name, table in config["encoding"].items()
+    }
+    return {**config, "encoding": scaled}

@@ -16,6 +16,7 @@ MODULES = (
     "magnetite.datasets",
     "magnetite.encodings",
     "magnetite.nn",
+    "magnetite.plots",
     "magnetite.sorting",
     "magnetite.tasks",
     "magnetite.testing",

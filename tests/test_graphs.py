@@ -364,3 +364,12 @@ def test_graphs_without_names_get_numbers_beside_named_ones():
     assert mt.Digraphs.concat([graphs, graphs]).names is None
     named = graphs.replace(names=["a", "b", "c"])
     assert mt.Digraphs.concat([named, graphs[[0, 0]]]).names == ["a", "b", "c", "0", "1", "2", "0", "1", "2"]
+
+
+def test_names_go_to_networkx_and_back():
+    graphs = mt.Digraphs.from_networkx([nx.DiGraph([("b", "a")]), nx.path_graph(2, nx.DiGraph)])
+    assert graphs.names == ["b", "a", "0", "1"]
+    back = graphs.to_networkx()
+    assert dict(back[0].nodes(data="name")) == {0: "b", 1: "a"}
+    assert mt.Digraphs.from_networkx(back).names == graphs.names
+    assert mt.Digraphs.from_networkx(nx.path_graph(2, nx.DiGraph)).names is None

@@ -41,8 +41,9 @@ def test_attributes_compose(data):
 def test_values_are_those_of_the_encoding():
     item = Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 3]]), num_nodes=4)
     pairs = mt.MagneticLaplacian(k=2)(mt.Digraphs.from_pyg(item))
-    result = AddMagneticLaplacianPE(k=2)(item)
-    assert torch.equal(result.magnetic_pe, torch.cat([pairs.vectors.real, pairs.vectors.imag], dim=1))
+    result, unit = AddMagneticLaplacianPE(k=2)(item), torch.cat([pairs.vectors.real, pairs.vectors.imag], dim=1)
+    assert torch.equal(result.magnetic_pe, 2 * unit)  # √n of four nodes
+    assert torch.equal(AddMagneticLaplacianPE(k=2, scaling="none")(item).magnetic_pe, unit)
     assert torch.equal(result.magnetic_pe_values, pairs.values)
     walks = mt.RandomWalk()(mt.Digraphs.from_pyg(item))[0]
     assert torch.equal(AddDirectedWalkPE()(item).walk_pe[:, :8], walks.sum(0))
@@ -191,7 +192,7 @@ def test_functional_names():
         (
             AddMagneticLaplacianPE(k=4),
             "AddMagneticLaplacianPE(k=4, q=Adaptive(q=0.25), normalised=True, convention='paper', root=None, "
-            "dtype=torch.float32, precision='double', attr_name='magnetic_pe')",
+            "dtype=torch.float32, precision='double', attr_name='magnetic_pe', scaling='nodes')",
         ),
         (
             AddDirectedWalkPE(),

@@ -26,7 +26,8 @@ from magnetite.encodings import (
     graph_filter,
     inverse_fourier,
 )
-from magnetite.graphs import Digraphs, read
+from magnetite.encodings.stored import read
+from magnetite.graphs import Digraphs
 from magnetite.linalg.potential import Adaptive, PotentialWarning, Relative
 from magnetite.version import __version__
 

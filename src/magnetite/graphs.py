@@ -2,18 +2,17 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
-from jaxtyping import Int, Shaped, UInt8
+from jaxtyping import Int, Shaped
 from torch import Tensor
 
-from magnetite.io import files, interop, readers
+from magnetite.io import files, interop, pyg, readers
 from magnetite.io.interop import EdgeList
-from magnetite.packed import INTEGERS, Axis, Dtypes, Packed, first_outside, plain, sizes_of, starts
+from magnetite.packed import INTEGERS, Axis, Dtypes, Named, Packed, first_outside, packed_names, plain, sizes_of, starts
 
 if TYPE_CHECKING:  # SciPy and networkx take longer to import than all of magnetite
     import networkx as nx
@@ -21,7 +20,7 @@ if TYPE_CHECKING:  # SciPy and networkx take longer to import than all of magnet
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Digraphs(Packed):
+class Digraphs(Named):
     """Many directed graphs, packed: the nodes and edges of all graphs one after the other.
 
     An edge `(u, v)` points from `u` to `v`. Use `from_edges`, `from_networkx`, `from_scipy`, `from_pyg` or
@@ -30,16 +29,19 @@ class Digraphs(Packed):
 
     Args:
         node_ptr: Where the nodes of each graph begin, `[graphs + 1]`.
+        name_bytes: The names of all nodes in UTF-8, one after the other; set them with `replace(names=…)`.
+        name_lengths: Number of bytes of each node's name.
+        name_ptr: Where the names of each graph begin in `name_bytes`, `[graphs + 1]`.
         edges: Source and target of each edge, numbered within its graph.
         edge_ptr: Where the edges of each graph begin, `[graphs + 1]`.
         weights: One positive weight per edge, or None if all weights are 1.
         node_features: Tensors by name, with one row per node.
         edge_features: Tensors by name, with one row per edge.
         graph_features: Tensors by name, with one row per graph.
-        name_bytes: The names of all nodes in UTF-8, one after the other; set them with `replace(names=…)`.
-        name_lengths: Number of bytes of each node's name.
-        name_ptr: Where the names of each graph begin in `name_bytes`, `[graphs + 1]`.
 
+    >>> named = Digraphs.from_edges([[0, 1], [1, 2]]).replace(names=["a", "b", "c"])
+    >>> Digraphs.concat([named, named])[1].names
+    ['a', 'b', 'c']
     >>> graphs = Digraphs.from_edges([np.array([[0, 1], [1, 2]]), np.array([[0], [1]])])
     >>> graphs
     Digraphs(2 graphs, 5 nodes, 3 edges)
@@ -56,26 +58,19 @@ class Digraphs(Packed):
     node_features: Mapping[str, Shaped[Tensor, "nodes ..."]] = field(default_factory=dict)
     edge_features: Mapping[str, Shaped[Tensor, "edges ..."]] = field(default_factory=dict)
     graph_features: Mapping[str, Shaped[Tensor, "graphs ..."]] = field(default_factory=dict)
-    name_bytes: UInt8[Tensor, " bytes"] | None = None
-    name_lengths: Int[Tensor, " nodes"] | None = None
-    name_ptr: Int[Tensor, " starts"] | None = None
 
-    pointers: ClassVar[tuple[str, ...]] = ("node_ptr", "edge_ptr", "name_ptr")
+    pointers: ClassVar[tuple[str, ...]] = ("node_ptr", "edge_ptr")
     axes: ClassVar[dict[str, tuple[Axis, int]]] = {
         "edges": ("edge", 1),
         "weights": ("edge", 0),
         "node_features": ("node", 0),
         "edge_features": ("edge", 0),
         "graph_features": ("graph", 0),
-        "name_bytes": ("name", 0),
-        "name_lengths": ("node", 0),
     }
 
     dtypes: ClassVar[dict[str, Dtypes]] = {
         "edges": INTEGERS,
         "weights": (torch.float32, torch.float64),
-        "name_bytes": (torch.uint8,),
-        "name_lengths": INTEGERS,
     }
 
     def __post_init__(self) -> None:
@@ -91,7 +86,6 @@ class Digraphs(Packed):
             raise ValueError(f"graph {empty} is empty: a graph must have at least one node; leave it out")
         _check_edges(self)
         _check_weights(self)
-        _check_names(self)
 
     def __repr__(self) -> str:
         weighted = ", weighted" if self.weights is not None else ""
@@ -100,7 +94,7 @@ class Digraphs(Packed):
     @property
     def num_nodes(self) -> int:
         """Number of nodes of all graphs."""
-        return int(self.node_ptr[-1])
+        return int(plain(self.node_ptr)[-1])
 
     @property
     def num_edges(self) -> int:
@@ -122,20 +116,6 @@ class Digraphs(Packed):
         """The weights, or ones if the graphs are unweighted."""
         return torch.ones(self.num_edges, device=self.device) if self.weights is None else self.weights
 
-    @property
-    def names(self) -> list[str] | None:
-        """One name per packed node, or None if the graphs have no names.
-
-        >>> graphs = Digraphs.from_edges([[0, 1], [1, 2]]).replace(names=["a", "b", "c"])
-        >>> Digraphs.concat([graphs, graphs])[1].names
-        ['a', 'b', 'c']
-        """
-        if self.name_bytes is None or self.name_lengths is None:
-            return None
-        text = self.name_bytes.cpu().numpy().tobytes()
-        bounds = starts(self.name_lengths.cpu().long()).tolist()
-        return [text[begin:end].decode("utf-8", "surrogatepass") for begin, end in pairwise(bounds)]
-
     def reverse(self) -> "Digraphs":
         """The graphs with the direction of every edge reversed.
 
@@ -143,21 +123,6 @@ class Digraphs(Packed):
         [[1, 2], [0, 1]]
         """
         return self.replace(edges=self.edges.flip(0))
-
-    def replace(self, **changes: Any) -> "Digraphs":
-        """A copy with some fields replaced, validated again.
-
-        Args:
-            **changes: New values by field. `names` is a list with one string per packed node, or None.
-
-        >>> labelled = Digraphs.from_edges([[0], [1]]).replace(graph_features={"y": torch.tensor([1])})
-        >>> labelled.graph_features["y"].tolist()
-        [1]
-        """
-        values = {name: getattr(self, name) for name in (*self.pointers, *self.axes)} | changes
-        if "names" in changes:
-            values |= _packed_names(values.pop("names"), values["node_ptr"])
-        return Digraphs(**values)
 
     def weak_components(self) -> Int[Tensor, " nodes"]:
         """The weakly connected component of each node, numbered within its graph.
@@ -216,8 +181,9 @@ class Digraphs(Packed):
     def from_networkx(cls, graphs: "nx.Graph | Iterable[nx.Graph]", weight: str = "weight") -> "Digraphs":
         """Graphs from networkx graphs.
 
-        Nodes are numbered in the order of each graph; an undirected edge becomes two edges. Attributes other than the
-        weight are dropped: add them with `replace(node_features=…)`.
+        Nodes are numbered in the order of each graph; an undirected edge becomes two edges. Nodes that are text are the
+        `names`, otherwise an attribute `name` of all nodes. Attributes other than these and the weight are dropped: add
+        them with `replace(node_features=…)`.
 
         Args:
             graphs: One graph or many.
@@ -251,12 +217,21 @@ class Digraphs(Packed):
         Args:
             data: A `Data`, a `Batch`, a `Dataset` or a list of `Data`.
         """
+        interop.check_pyg(data)
+        found = pyg.stored(data) if getattr(data, "transform", None) is None else None
+        fields = None if found is None else pyg.stored_graphs(found)
+        if found is not None and fields is not None:
+            named: dict[str, Any] = {name: value.cpu() for name, value in fields.items() if value is not None}
+            named |= {"edges": pyg.in_32_bits(named["edges"]), **pyg.stored_features(found)}
+            return cls(**named)
         items = list(interop.listed_pyg(data))
         lists = [interop.from_pyg(item) for item in items]
         return cls._from_lists(lists, **interop.pyg_features(items) if items else {})
 
     def to_networkx(self) -> "list[nx.DiGraph]":
         """One networkx `DiGraph` per graph, or a `MultiDiGraph` if it has repeated edges.
+
+        Names are the node attribute `name`.
 
         >>> Digraphs.from_edges([[0, 1], [1, 2]]).to_networkx()[0].edges
         OutEdgeView([(0, 1), (1, 2)])
@@ -279,9 +254,11 @@ class Digraphs(Packed):
         """One edge list of NumPy arrays per graph."""
         edges = self.edges.cpu().numpy()
         weights = None if self.weights is None else self.weights.cpu().numpy()
-        edge_ptr = self.edge_ptr.tolist()
-        for size, begin, end in zip(self.sizes.tolist(), edge_ptr, edge_ptr[1:], strict=False):
-            yield EdgeList(edges[:, begin:end], size, None if weights is None else weights[begin:end])
+        edge_ptr, node_ptr, names = self.edge_ptr.tolist(), self.node_ptr.tolist(), self.names
+        for i in range(len(self)):
+            some, first, last = slice(edge_ptr[i], edge_ptr[i + 1]), node_ptr[i], node_ptr[i + 1]
+            own = None if names is None else names[first:last]
+            yield EdgeList(edges[:, some], last - first, None if weights is None else weights[some], own)
 
     @classmethod
     def _from_lists(cls, lists: Iterable[EdgeList], **features: Any) -> "Digraphs":
@@ -290,42 +267,74 @@ class Digraphs(Packed):
             raise ValueError("at least one graph is needed, got none")
         weighted = any(item.weights is not None for item in lists)
         node_ptr = starts(torch.tensor([item.num_nodes for item in lists]))
-        names = [name for item in lists for name in item.names or ()] or None
+        names = None
+        if any(item.names is not None for item in lists):
+            numbers = (item.names or [str(number) for number in range(item.num_nodes)] for item in lists)
+            names = [name for each in numbers for name in each]
+        if lists[0].features:
+            features["node_features"] = {key: torch.from_numpy(lists[0].features[key]) for key in lists[0].features}
         return cls(
             node_ptr=node_ptr,
             edge_ptr=starts(torch.tensor([item.edges.shape[1] for item in lists])),
             edges=torch.from_numpy(np.concatenate([item.edges for item in lists], axis=1)),
             weights=torch.from_numpy(np.concatenate([item.filled_weights() for item in lists])) if weighted else None,
-            **_packed_names(names, node_ptr),
+            **packed_names(names, node_ptr),
             **features,
         )
 
 
-def read(path: str | Path) -> Digraphs:
-    """Read graphs from a file whose extension selects the format; `names` holds the node names if the format has any.
+def read_graphs(path: str | Path, weight: str | bool | None = True, nodes: str | Path | None = None) -> Digraphs:
+    """Read graphs from a file whose extension selects the format; see `magnetite.read`.
 
     Args:
-        path: An edge list (.txt, .edges, .edgelist, .csv), GraphML (.graphml), node-link JSON (.json), a SciPy sparse
-            matrix or `edge_index` (.npz), or a file written by `Digraphs.save` (.safetensors).
+        path: The file, of a format in `FORMATS`.
+        weight: The edge attribute or column of the weights; True for one called weight, if there is one; None for
+            none.
+        nodes: A table with one row per node, beside a list of edges.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "calls.txt"
     >>> _ = path.write_text("main parse\\nmain run\\n")
-    >>> read(path).names
+    >>> read_graphs(path).names
     ['main', 'parse', 'run']
     """
     path = Path(path)
+    if not isinstance(weight, str | bool | None):
+        raise TypeError(f"weight must be the name of an attribute, True or None, got {weight!r}")
+    weight = False if weight is None else weight
     with files.explain_errors(path, FORMATS):
-        own = path.suffix == ".safetensors"
-        graphs = Digraphs.load(path) if own else Digraphs._from_lists([readers.read_edges(path)])
+        listed = None if nodes is None else _nodes(Path(nodes), path)
+        if path.suffix == ".safetensors":
+            graphs = _with_weight(Digraphs.load(path), weight)
+        else:
+            graphs = Digraphs._from_lists([readers.read_edges(path, weight, listed)])
+            graphs = graphs if weight else graphs.replace(weights=None)
         readers.check_cost(path, graphs.num_nodes)
         return graphs
 
 
-FORMATS = {extension: content for extension, (_, content) in readers.READERS.items()} | {
-    ".safetensors": "a file written by Digraphs.save"
-}
-"""The expected content of each file that `read` accepts, by extension."""
+FORMATS = readers.READERS | {".safetensors": "a file written by Digraphs.save"}
+"""The expected content of each file that `read_graphs` accepts, by extension."""
+
+
+def _nodes(nodes: Path, path: Path) -> readers.Nodes:
+    if path.suffix not in readers.ROWS:
+        raise ValueError(f"nodes={str(nodes)!r} is for lists of edges ({' '.join(readers.ROWS)}): leave it out")
+    if not nodes.is_file():
+        raise ValueError(f"the table of nodes {nodes} does not exist: check the path")
+    return readers.read_nodes(nodes)
+
+
+def _with_weight(graphs: Digraphs, weight: str | bool) -> Digraphs:
+    """Graphs with the edge feature of this name as weights, or without weights."""
+    if weight is True:
+        return graphs
+    if weight is False:
+        return graphs.replace(weights=None)
+    if weight not in graphs.edge_features:
+        names = ", ".join(map(repr, graphs.edge_features)) or "none"
+        raise ValueError(f"it has no edge feature {weight!r:.60}, only {names:.200}")
+    return graphs.replace(weights=graphs.edge_features[weight].double())
 
 
 def node_numbers(graphs: Packed) -> list[str]:
@@ -335,18 +344,6 @@ def node_numbers(graphs: Packed) -> list[str]:
 
 def _features(graphs: Digraphs) -> dict[str, Tensor]:
     return {**graphs.node_features, **graphs.edge_features, **graphs.graph_features}
-
-
-def _packed_names(names: Sequence[str] | None, node_ptr: Tensor) -> dict[str, Any]:
-    """The fields that store `names`."""
-    if names is None:
-        return {"name_bytes": None, "name_lengths": None, "name_ptr": None}
-    if len(names) != int(node_ptr[-1]):
-        raise ValueError(f"names must have one entry per node, got {len(names)} for {int(node_ptr[-1])} nodes")
-    encoded = [name.encode("utf-8", "surrogatepass") for name in names]
-    lengths = torch.tensor([len(name) for name in encoded], dtype=torch.int32, device=node_ptr.device)
-    text = torch.from_numpy(np.frombuffer(b"".join(encoded), dtype=np.uint8).copy())
-    return {"name_bytes": text.to(node_ptr.device), "name_lengths": lengths, "name_ptr": starts(lengths)[node_ptr]}
 
 
 def _check_edges(graphs: Digraphs) -> None:
@@ -381,28 +378,3 @@ def _check_weights(graphs: Digraphs) -> None:
 
 def _graph_of(graphs: Digraphs, edge: int) -> int:
     return int(torch.searchsorted(graphs.edge_ptr, edge, right=True)) - 1
-
-
-def _check_names(graphs: Digraphs) -> None:
-    text, lengths, pointer = graphs.name_bytes, graphs.name_lengths, graphs.name_ptr
-    if text is None and lengths is None and pointer is None:
-        return
-    if (
-        text is None
-        or lengths is None
-        or pointer is None
-        or text.ndim != 1
-        or lengths.ndim != 1
-        or bool((lengths < 0).any())
-        or not torch.equal(starts(lengths.long())[graphs.node_ptr], pointer)
-    ):
-        raise ValueError("name_bytes, name_lengths and name_ptr do not match: set names with replace(names=…)")
-    stored = text.cpu().numpy()
-    try:
-        stored.tobytes().decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"name_bytes are not UTF-8 (byte {error.start}): set names with replace(names=…)") from None
-    begins = starts(lengths.cpu().long()).numpy()[:-1]
-    inner = stored[begins[begins < stored.size]] & 0xC0 == 0x80  # a byte within a character
-    if inner.any():
-        raise ValueError("name_lengths split a character of name_bytes: set names with replace(names=…)")

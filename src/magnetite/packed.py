@@ -4,15 +4,18 @@ Graphs, eigenpairs, node encodings and pair encodings are all packed, so slicing
 device, saving and loading are written here once.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, dataclass, fields
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Int, UInt8
 from torch import Tensor
 
 from magnetite.io.storage import DamagedFile, read_tensors, write_tensors
@@ -30,9 +33,6 @@ LARGEST = 2**31 - 1
 
 SHORT, TOGETHER = 32, 16_384
 """Where graphs have fewer than `SHORT` entries on average, `TOGETHER` graphs are checked at a time."""
-
-NAMES = ("name_bytes", "name_lengths")
-"""Tensors with the names of nodes, which `magnetite encode` may add to the file of a result."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -54,6 +54,16 @@ class Packed:
     axes: ClassVar[dict[str, tuple[Axis, int]]] = {}
     pointers: ClassVar[tuple[str, ...]] = ("node_ptr",)
     dtypes: ClassVar[dict[str, Dtypes]] = {}
+    name_axes: ClassVar[dict[str, tuple[Axis, int]]] = {}
+    """Further entries of `axes`, for the names of the nodes."""
+
+    @classmethod
+    def _axes(cls) -> dict[str, tuple[Axis, int]]:
+        return {**cls.axes, **cls.name_axes}
+
+    @classmethod
+    def _pointers(cls) -> tuple[str, ...]:
+        return (*cls.pointers, "name_ptr") if cls.name_axes else cls.pointers
 
     def __len__(self) -> int:
         return self.node_ptr.numel() - 1
@@ -63,10 +73,10 @@ class Packed:
         """The device that holds the tensors."""
         return self.node_ptr.device
 
-    @property
+    @cached_property
     def sizes(self) -> Int[Tensor, " graphs"]:
         """Number of nodes per graph."""
-        return self.node_ptr.diff()
+        return sizes_of(self.node_ptr)
 
     @property
     def node_graph(self) -> Int[Tensor, " nodes"]:
@@ -102,7 +112,9 @@ class Packed:
         return self._gather(_as_ids(index, len(self), self.device))
 
     def to(self, device: torch.device | str) -> Self:
-        """A copy with every tensor on `device`."""
+        """A copy with every tensor on `device`; the same object if it is there already."""
+        if device == self.device:
+            return self
         return self._rebuild(lambda value, _name: value.to(device))
 
     @classmethod
@@ -112,11 +124,11 @@ class Packed:
         if not items:
             raise ValueError(f"{cls.__name__}.concat needs at least one item, got none")
         joined: dict[str, Any] = {}
-        for name in cls.pointers:
+        for name in cls._pointers():
             counts = [None if (pointer := getattr(item, name)) is None else pointer.diff() for item in items]
             total = _join(counts, 0, f"{cls.__name__}.{name}")
             joined[name] = starts(total) if isinstance(total, Tensor) else None
-        for name, (_, dim) in cls.axes.items():
+        for name, (_, dim) in cls._axes().items():
             joined[name] = _join([getattr(item, name) for item in items], dim, f"{cls.__name__}.{name}")
         return cls._trusted(**joined)
 
@@ -161,8 +173,13 @@ class Packed:
             kind = " ".join(str(metadata.get("kind", "tensors that magnetite did not write")).split())[:60]
             return None, f"contains {kind}, expected {cls.__name__}: load it with the matching class"
         try:
-            return cls.from_tensors(named), ""
-        except DamagedFile as error:
+            result = cls.from_tensors(named)
+            if cls.name_axes and "names" in metadata:
+                result = result._rebuild(
+                    lambda value, _name: value, packed_names(json.loads(metadata["names"]), result)
+                )
+            return result, ""
+        except (ValueError, AttributeError, TypeError) as error:
             return None, f"is damaged or was not written by magnetite: {error}"
 
     @classmethod
@@ -179,17 +196,19 @@ class Packed:
             field, _, key = name.partition("/")
             if key and isinstance(values.get(field), dict):
                 values[field][key] = tensor
-            elif name in (*cls.pointers, *cls.axes) and not isinstance(values.get(name), dict):
+            elif name in (*cls._pointers(), *cls._axes()) and not isinstance(values.get(name), dict):
                 values[name] = tensor
-            elif name not in NAMES:
+            elif name not in NAME_AXES:
                 unknown.append(name)
+        if "name_ptr" not in values and {*NAME_AXES, "node_ptr"} <= set(values):  # as `magnetite encode` writes them
+            values["name_ptr"] = _name_ptr(values["name_lengths"], values["node_ptr"])
         result = cls._trusted(**values)
         if not validate:
             return result
         missing = [field.name for field in fields(cls) if field.name not in values and _is_required(field)]
         try:
             if unknown or missing:
-                listed = ", ".join((*cls.pointers, *cls.axes))
+                listed = ", ".join((*cls._pointers(), *cls._axes()))
                 found = f"unknown tensor {unknown[0][:60]!r}" if unknown else f"no tensor {missing[0]!r}"
                 raise ValueError(f"{found} among {listed}")
             result.check()
@@ -199,7 +218,7 @@ class Packed:
 
     def check(self) -> None:
         """Raise a `ValueError` unless types, shapes, pointers and numbers fit together."""
-        for name in self.pointers:
+        for name in self._pointers():
             pointer = getattr(self, name)
             if pointer is not None:
                 self._check_pointer(name, pointer)
@@ -207,7 +226,7 @@ class Packed:
         if (plain(sizes) > LARGEST).any():
             graph = int((sizes > LARGEST).nonzero()[0])
             raise ValueError(f"graph {graph} has {int(sizes[graph])} nodes: a graph has at most {LARGEST} nodes")
-        for name, (axis, dim) in self.axes.items():
+        for name, (axis, dim) in self._axes().items():
             value: Value = getattr(self, name)
             entries = value if isinstance(value, Mapping) else {"": value}
             for key, tensor in entries.items():
@@ -217,12 +236,13 @@ class Packed:
     def _check_pointer(self, name: str, pointer: Tensor) -> None:
         if not isinstance(pointer, Tensor) or pointer.dtype != torch.int64 or pointer.ndim != 1:
             raise ValueError(f"{name} must be a vector of 64-bit integers, got {_described(pointer)}")
-        wrong = pointer.shape != self.node_ptr.shape or pointer.numel() == 0 or int(pointer[0]) != 0
-        if wrong or bool((plain(pointer)[1:] < plain(pointer)[:-1]).any()):
+        values = plain(pointer)
+        wrong = pointer.shape != self.node_ptr.shape or pointer.numel() == 0 or int(values[0]) != 0
+        if wrong or bool((values[1:] < values[:-1]).any()):
             raise ValueError(f"{name} must have {len(self) + 1} entries that start at 0 and never decrease")
 
     def _check_tensor(self, field: str, label: str, tensor: Tensor, axis: Axis, dim: int) -> None:
-        dtypes = self.dtypes.get(field)
+        dtypes = (NAME_DTYPES if field in NAME_AXES else self.dtypes).get(field)
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{label} must be a tensor, got {type(tensor).__name__}: use torch.as_tensor")
         if dtypes is not None and tensor.dtype not in dtypes:
@@ -232,7 +252,7 @@ class Packed:
         pointer = None if axis == "graph" else getattr(self, f"{axis}_ptr")
         if axis != "graph" and pointer is None:
             raise ValueError(f"{label} needs {axis}_ptr, which is None")
-        count = len(self) if pointer is None else int(pointer[-1])
+        count = len(self) if pointer is None else int(plain(pointer)[-1])
         if tensor.ndim <= dim or tensor.shape[dim] != count:
             if label == field and pointer is not None:
                 raise ValueError(
@@ -249,8 +269,8 @@ class Packed:
             object.__setattr__(result, field.name, values.get(field.name, default))
         return result
 
-    def _rebuild(self, change: Callable[[Tensor, str], Tensor]) -> Self:
-        """A copy with every tensor replaced by `change(tensor, field name)`."""
+    def _rebuild(self, change: Callable[[Tensor, str], Tensor], more: Mapping[str, Value] | None = None) -> Self:
+        """A copy with every tensor replaced by `change(tensor, field name)`, and `more` fields set."""
         values: dict[str, Value] = {}
         for field in fields(self):
             value: Value = getattr(self, field.name)
@@ -258,11 +278,11 @@ class Packed:
                 values[field.name] = {key: change(tensor, field.name) for key, tensor in value.items()}
             else:
                 values[field.name] = None if value is None else change(value, field.name)
-        return self._trusted(**values)
+        return self._trusted(**values | dict(more or {}))
 
     def _axis_pointers(self) -> Iterator[tuple[str, Tensor | None]]:
         """The axes that have entries, each with its pointer; "graph" needs none."""
-        for axis in {axis for axis, _ in self.axes.values()}:
+        for axis in {axis for axis, _ in self._axes().values()}:
             if axis == "graph":
                 yield axis, None
             elif (pointer := getattr(self, f"{axis}_ptr")) is not None:
@@ -277,9 +297,9 @@ class Packed:
             bounds[axis] = begin, end - begin
 
         def narrow(tensor: Tensor, name: str) -> Tensor:
-            if name in self.pointers:
+            if name in self._pointers():
                 return tensor[start : stop + 1] - tensor[start]
-            axis, dim = self.axes[name]
+            axis, dim = self._axes()[name]
             return tensor.narrow(dim, *bounds[axis])
 
         return self._rebuild(narrow)
@@ -290,12 +310,110 @@ class Packed:
             rows[axis] = ids if pointer is None else ragged_rows(pointer, ids)
 
         def gather(tensor: Tensor, name: str) -> Tensor:
-            if name in self.pointers:
+            if name in self._pointers():
                 return starts(tensor.diff()[ids])
-            axis, dim = self.axes[name]
+            axis, dim = self._axes()[name]
             return tensor.index_select(dim, rows[axis])
 
         return self._rebuild(gather)
+
+
+NAME_AXES: dict[str, tuple[Axis, int]] = {"name_bytes": ("name", 0), "name_lengths": ("node", 0)}
+NAME_DTYPES: dict[str, Dtypes] = {"name_bytes": (torch.uint8,), "name_lengths": INTEGERS}
+"""The fields of names: what their entries stand for, and their types."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Named(Packed):
+    """Base class of the containers whose nodes may have names.
+
+    Args:
+        name_bytes: The names of all nodes in UTF-8, one after the other; set them with `replace(names=…)`.
+        name_lengths: Number of bytes of each node's name.
+        name_ptr: Where the names of each graph begin in `name_bytes`, `[graphs + 1]`.
+    """
+
+    name_bytes: UInt8[Tensor, " bytes"] | None = None
+    name_lengths: Int[Tensor, " nodes"] | None = None
+    name_ptr: Int[Tensor, " starts"] | None = None
+
+    name_axes: ClassVar[dict[str, tuple[Axis, int]]] = NAME_AXES
+
+    @property
+    def names(self) -> list[str] | None:
+        """One name per packed node, or None if the nodes have no names."""
+        if self.name_bytes is None or self.name_lengths is None:
+            return None
+        text = self.name_bytes.cpu().numpy().tobytes()
+        bounds = starts(self.name_lengths.cpu().long()).tolist()
+        return [text[begin:end].decode("utf-8", "surrogatepass") for begin, end in pairwise(bounds)]
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with some fields replaced.
+
+        Args:
+            **changes: New values by field. `names` is a list with one string per packed node, or None.
+        """
+        values = {field.name: getattr(self, field.name) for field in fields(self)} | changes
+        if "names" in changes:
+            values |= packed_names(values.pop("names"), values["node_ptr"])
+        return type(self)(**values)
+
+    def check(self) -> None:
+        """Raise a `ValueError` unless the tensors fit together, and the names are text."""
+        super().check()
+        _check_names(self)
+
+
+def packed_names(names: Sequence[str] | None, of: "Packed | Tensor") -> dict[str, Any]:
+    """The fields that store one name per node.
+
+    Args:
+        names: The names, or None.
+        of: Where the nodes of each graph begin, or a container that says it.
+    """
+    node_ptr = of.node_ptr if isinstance(of, Packed) else of
+    if names is None:
+        return {"name_bytes": None, "name_lengths": None, "name_ptr": None}
+    if len(names) != int(node_ptr[-1]):
+        raise ValueError(f"names must have one entry per node, got {len(names)} for {int(node_ptr[-1])} nodes")
+    encoded = [name.encode("utf-8", "surrogatepass") for name in names]
+    lengths = torch.tensor([len(name) for name in encoded], dtype=torch.int32, device=node_ptr.device)
+    text = torch.from_numpy(np.frombuffer(b"".join(encoded), dtype=np.uint8).copy())
+    return {"name_bytes": text.to(node_ptr.device), "name_lengths": lengths, "name_ptr": starts(lengths)[node_ptr]}
+
+
+def _name_ptr(lengths: Tensor, node_ptr: Tensor) -> Tensor | None:
+    """Where the names of each graph begin; None if the tensors do not fit together, which `check` refuses."""
+    try:
+        return starts(lengths.long())[node_ptr]
+    except (IndexError, RuntimeError, TypeError):
+        return None
+
+
+def _check_names(graphs: Named) -> None:
+    text, lengths, pointer = graphs.name_bytes, graphs.name_lengths, graphs.name_ptr
+    if text is None and lengths is None and pointer is None:
+        return
+    if (
+        text is None
+        or lengths is None
+        or pointer is None
+        or text.ndim != 1
+        or lengths.ndim != 1
+        or bool((lengths < 0).any())
+        or not torch.equal(starts(lengths.long())[graphs.node_ptr], pointer)
+    ):
+        raise ValueError("name_bytes, name_lengths and name_ptr do not match: set names with replace(names=…)")
+    stored = text.cpu().numpy()
+    try:
+        stored.tobytes().decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"name_bytes are not UTF-8 (byte {error.start}): set names with replace(names=…)") from None
+    begins = starts(lengths.cpu().long()).numpy()[:-1]
+    inner = stored[begins[begins < stored.size]] & 0xC0 == 0x80  # a byte within a character
+    if inner.any():
+        raise ValueError("name_lengths split a character of name_bytes: set names with replace(names=…)")
 
 
 def starts(counts: Int[Tensor, " graphs"]) -> Int[Tensor, " starts"]:
@@ -350,7 +468,10 @@ def first_outside(
 
 def sizes_of(pointer: Int[Tensor, " starts"]) -> Int[Tensor, " graphs"]:
     """`pointer.diff()`, without waking up threads on the CPU."""
-    return torch.from_numpy(np.diff(pointer.numpy())) if pointer.device.type == "cpu" else pointer.diff()
+    if pointer.device.type != "cpu":
+        return pointer.diff()
+    values = pointer.numpy()
+    return torch.from_numpy(values[1:] - values[:-1])
 
 
 def plain(tensor: Tensor) -> Any:
@@ -370,6 +491,8 @@ def check_pairs(packed: Packed, pair_ptr: Int[Tensor, " starts"]) -> None:
 def _all_inside(numbers: Tensor, pointer: Tensor, sizes: Tensor) -> bool:
     """Whether all numbers of each graph are below its size: as unsigned integers, negative numbers are above it."""
     rows, bounds = numbers.numpy(), pointer.numpy()
+    if len(bounds) == 2:
+        return bool(rows.min() >= 0 and rows.max() < int(sizes[0]))
     limits = np.minimum(sizes.numpy(), min(np.iinfo(rows.dtype).max, LARGEST) + 1)
     rows = rows.view(f"u{rows.itemsize}")
     if rows.shape[1] < SHORT * len(limits):

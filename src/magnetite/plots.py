@@ -1,5 +1,9 @@
-"""Figures of graphs with their first eigenvector: node sizes show the real part, colours the imaginary part."""
+"""Figures of graphs with an eigenvector: node sizes show the real part, colours the imaginary part.
 
+`plot_eigenvectors` writes a figure of several graphs, and `draw_eigenvector` draws one graph on axes of matplotlib.
+"""
+
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +18,7 @@ from magnetite.io.storage import check_writable, replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
     from matplotlib.figure import Figure
 
 FIGURE_EXTENSIONS = (".png", ".svg", ".pdf")
@@ -21,55 +26,218 @@ FIGURE_EXTENSIONS = (".png", ".svg", ".pdf")
 LARGEST = 400
 """Largest number of nodes of a graph that can be drawn."""
 
+TOGETHER = 16
+"""Number of graphs that are drawn in one figure."""
 
-def draw_first_eigenvector(
-    graph: Digraphs, pairs: Eigenpairs, axes: "Axes", positions: Mapping[int, Any] | None = None
-) -> None:
-    """Draw one graph with its first eigenvector, as in figure 1 of the paper.
+LABELLED = 60
+"""Largest number of nodes of a graph whose names are shown."""
+
+LONGEST = 16
+"""Names are cut off after this number of characters."""
+
+COLOURS = "PuOr"
+"""A diverging map of purple and orange, which all kinds of colour blindness tell apart."""
+
+SMALL, LARGE = 30.0, 330.0
+"""Areas of a node with real part 0 and with the largest one, in points²."""
+
+GAP = 0.8
+"""Distance between components, of which one of n nodes is a square of side √n; isolated nodes are in rows below."""
+
+WIDEST = 8
+"""A component without cycles is drawn in layers if none of them has more nodes."""
+
+
+def draw_eigenvector(
+    graph: Digraphs,
+    pairs: Eigenpairs,
+    axes: "Axes",
+    vector: int = 0,
+    potential: int = 0,
+    positions: Mapping[int, Any] | None = None,
+    labels: bool = False,
+) -> "PathCollection":
+    """Draw one graph with an eigenvector, as in figure 1 of the paper; returns the nodes, for a colour bar.
 
     Args:
         graph: A single graph.
         pairs: Its eigenpairs.
         axes: The axes to draw on.
+        vector: Number of the eigenvector, from 0.
+        potential: Number of the potential, from 0, if there are several.
         positions: Coordinates by node; `layout` computes them if omitted.
+        labels: Whether to write the names of the nodes, or their numbers, beside them.
     """
-    if graph.num_nodes > LARGEST:
-        raise ValueError(f"graphs of at most {LARGEST} nodes can be drawn, got {graph.num_nodes} nodes")
-    first = pairs.vectors.flatten(1)[:, 0].to(torch.complex128)
-    real, imaginary = first.real.numpy(), first.imag.numpy()
+    check_drawable(graph)
+    column = _column(pairs, vector, potential)
+    real, imaginary = column.real.numpy(), column.imag.numpy()
     drawn = nx.DiGraph(graph.to_networkx()[0])
-    sizes = (30 + 270 * np.abs(real) / float(first.abs().max())).tolist()
-    if positions is None:
-        positions = layout(drawn)
+    sizes = SMALL + (LARGE - SMALL) * np.abs(real) / max(float(np.abs(real).max()), 1e-12)
+    crowd = min(1.0, math.sqrt(60 / graph.num_nodes))
+    sizes = (sizes * crowd).tolist()
+    positions = layout(drawn) if positions is None else positions
     limit = max(float(np.abs(imaginary).max()), 1e-3)
     nodes = nx.draw_networkx_nodes(
-        drawn, positions, ax=axes, node_size=sizes, node_color=imaginary.tolist(), cmap="coolwarm",
-        vmin=-limit, vmax=limit, edgecolors="black", linewidths=0.5,
+        drawn, positions, ax=axes, node_size=sizes, node_color=imaginary.tolist(), cmap=COLOURS,
+        vmin=-limit, vmax=limit, edgecolors="0.15", linewidths=0.6,
     )  # fmt: skip
     nodes.set_zorder(2)
-    nx.draw_networkx_edges(drawn, positions, ax=axes, node_size=sizes, arrowsize=7, width=0.6, alpha=0.7)
+    straight, bowed = _edges(drawn, positions)
+    for edges, style in ((straight, "arc3"), (bowed, "arc3,rad=0.18")):
+        nx.draw_networkx_edges(
+            drawn, positions, edgelist=edges, ax=axes, node_size=sizes, arrowsize=9 * math.sqrt(crowd),
+            edge_color="0.35", width=0.8 * math.sqrt(crowd), arrowstyle="-|>", connectionstyle=style,
+        )  # fmt: skip
+    if labels:
+        _write_labels(graph, positions, sizes, axes)
     axes.set_axis_off()
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.margins(0.12)
+    return nodes
+
+
+def _column(pairs: Eigenpairs, vector: int, potential: int) -> torch.Tensor:
+    """One eigenvector of one graph as complex numbers."""
+    vectors, mask = (part.unsqueeze(-2) if pairs.vectors.ndim == 2 else part for part in (pairs.vectors, pairs.mask))
+    mask = mask[0] if mask.ndim > 2 else mask  # eigenpairs of one graph, indexed or not
+    potentials, k = vectors.shape[-2:]
+    if not 0 <= potential < potentials:
+        raise ValueError(f"potential must be from 0 to {potentials - 1}, got {potential}")
+    if not 0 <= vector < k:
+        raise ValueError(f"vector must be from 0 to {k - 1}, got {vector}: increase k to compute more")
+    if not bool(mask[potential, vector]):
+        raise ValueError(f"vector must be below the {len(vectors)} eigenvectors of a graph of {len(vectors)} nodes")
+    return vectors[:, potential, vector].cpu().to(torch.complex128)
+
+
+def _edges(graph: nx.DiGraph, positions: Mapping[int, Any]) -> tuple[list[Any], list[Any]]:
+    """Edges that are drawn straight; and those drawn as arcs, since they have a reverse or would cross a node."""
+    straight, bowed = [], []
+    points = np.array([positions[node] for node in graph])
+    numbers = np.arange(len(points))
+    near = 0.02 * float(np.ptp(points, axis=0).max())
+    for source, target in graph.edges:
+        begin, way = np.asarray(positions[source]), np.asarray(positions[target]) - positions[source]
+        along = np.clip((points - begin) @ way / max(float(way @ way), 1e-12), 0, 1)
+        distance = np.linalg.norm(points - begin - along[:, None] * way, axis=1)
+        crossed = ((distance < near) & (numbers != source) & (numbers != target)).any()
+        bow = source != target and (graph.has_edge(target, source) or crossed)
+        (bowed if bow else straight).append((source, target))
+    return straight, bowed
+
+
+def _write_labels(graph: Digraphs, positions: Mapping[int, Any], sizes: Any, axes: "Axes") -> None:
+    """Names below, above or beside the nodes, where they cover no other node or name; otherwise they are left out."""
+    from matplotlib import patheffects
+    from matplotlib.transforms import Bbox
+
+    figure = axes.get_figure(root=True)
+    if figure is None:
+        return
+    figure.draw_without_rendering()
+    names = graph.names or [str(number) for number in range(graph.num_nodes)]
+    centres = axes.transData.transform([positions[node] for node in range(graph.num_nodes)])
+    radii = np.sqrt(np.asarray(sizes)) / 2
+    pixels = figure.dpi / 72
+    taken = [
+        Bbox([centre - radius * pixels, centre + radius * pixels])
+        for centre, radius in zip(centres, radii, strict=True)
+    ]
+    for node, name in enumerate(names):
+        short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+        far = radii[node] + 1.5
+        for x, y, horizontal, vertical in (
+            (0, -far, "center", "top"), (0, far, "center", "bottom"),
+            (far, 0, "left", "center"), (-far, 0, "right", "center"),
+        ):  # fmt: skip
+            text = axes.annotate(
+                short.replace("$", r"\$").replace("\n", " "), positions[node], xytext=(x, y), fontsize=7, zorder=3,
+                textcoords="offset points", ha=horizontal, va=vertical, annotation_clip=False,
+            )  # fmt: skip
+            text.set_in_layout(False)
+            box = text.get_window_extent()
+            if any(box.overlaps(other) for other in (*taken[:node], *taken[node + 1 :])):
+                text.remove()
+                continue
+            text.set_path_effects([patheffects.withStroke(linewidth=1.6, foreground="white")])
+            taken.append(box)
+            break
 
 
 def layout(graph: nx.DiGraph) -> dict[int, Any]:
-    """Coordinates by node: layers from left to right for a DAG, a spring layout otherwise; deterministic."""
-    if graph.number_of_nodes() > 1 and nx.is_directed_acyclic_graph(graph):
-        for layer, nodes in enumerate(nx.topological_generations(graph)):
+    """Coordinates by node, deterministic: each weakly connected component for itself, the largest first, in rows.
+
+    A component without directed cycles is drawn in layers from left to right if they are small, others by distances.
+
+    Args:
+        graph: The graph.
+    """
+    components = sorted(nx.weakly_connected_components(graph), key=lambda nodes: (-len(nodes), min(nodes)))
+    whole = [nodes for nodes in components if len(nodes) > 1]
+    sides = [math.sqrt(len(nodes)) for nodes in whole]
+    alone = [node for nodes in components if len(nodes) == 1 for node in nodes]
+    limit = 1.35 * math.sqrt(sum((side + GAP) ** 2 for side in sides) + len(alone))
+    limit = max([limit, *sides])
+    positions: dict[int, Any] = {}
+    left = top = height = 0.0
+    for nodes, side in zip(whole, sides, strict=True):
+        if left and left + side > limit:
+            left, top, height = 0.0, top - height - GAP, 0.0
+        for node, place in _component_layout(graph.subgraph(sorted(nodes)).copy()).items():
+            positions[node] = (np.asarray(place) + 1) / 2 * side + (left, top - side)
+        left, height = left + side + GAP, max(height, side)
+    top, columns = top - height - GAP, max(1, int(limit / GAP))
+    for place, node in enumerate(alone):
+        positions[node] = np.array([place % columns * GAP, top - place // columns * GAP])
+    return positions
+
+
+def _component_layout(graph: nx.DiGraph) -> dict[int, Any]:
+    """Coordinates from −1 to 1."""
+    if graph.number_of_nodes() == 1:
+        return dict.fromkeys(graph, (0.0, 0.0))
+    layers = list(nx.topological_generations(graph)) if nx.is_directed_acyclic_graph(graph) else []
+    if layers and max(map(len, layers)) <= WIDEST:
+        for layer, nodes in enumerate(layers):
             for node in nodes:
                 graph.nodes[node]["layer"] = layer
-        return nx.multipartite_layout(graph, subset_key="layer")
-    return nx.spring_layout(graph, seed=0)
+        placed = nx.multipartite_layout(graph, subset_key="layer")
+    else:
+        placed = nx.kamada_kawai_layout(graph.to_undirected(), weight=None)
+    points = np.array([placed[node] for node in graph], dtype=float)
+    middle, reach = (points.max(0) + points.min(0)) / 2, np.maximum(np.ptp(points, axis=0) / 2, 1e-9)
+    return dict(zip(graph, (points - middle) / np.maximum(reach, 0.35 * reach.max()), strict=True))
+
+
+def check_drawable(graphs: Digraphs) -> None:
+    """Raise an error if a graph that would be drawn is too large, before any work is done.
+
+    Args:
+        graphs: The graphs, of which the first sixteen are drawn.
+    """
+    largest = int(graphs.sizes[:TOGETHER].max())
+    if largest > LARGEST:
+        raise ValueError(f"graphs of at most {LARGEST} nodes can be drawn, got {largest} nodes: leave out the plot")
 
 
 def check_figure(path: Path) -> None:
-    """Raise an error for an unknown file extension or an unwritable path, before any work is done."""
+    """Raise an error for an unknown file extension or an unwritable path, before any work is done.
+
+    Args:
+        path: Output file: .png, .svg or .pdf.
+    """
     if path.suffix not in FIGURE_EXTENSIONS:
         raise ValueError(f"{path} has an unknown file extension: use one of {' '.join(FIGURE_EXTENSIONS)}")
     check_writable(path)
 
 
 def save_figure(figure: "Figure", path: str | Path) -> None:
-    """Write a figure in the format of the file extension, atomically; equal figures give equal files."""
+    """Write a figure in the format of the file extension, atomically; equal figures give equal files.
+
+    Args:
+        figure: The figure.
+        path: Output file: .png, .svg or .pdf.
+    """
     import matplotlib
 
     path = Path(path)
@@ -78,24 +246,71 @@ def save_figure(figure: "Figure", path: str | Path) -> None:
         figure.savefig(part, dpi=150, bbox_inches="tight", metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
-def plot_eigenvectors(graphs: Digraphs, pairs: Eigenpairs, path: str | Path, titles: list[str] | None = None) -> None:
-    """Draw the first sixteen graphs with their first eigenvectors in one figure.
+def plot_eigenvectors(
+    graphs: Digraphs,
+    pairs: Eigenpairs,
+    path: str | Path,
+    titles: list[str] | None = None,
+    vector: int = 0,
+    potential: int = 0,
+) -> None:
+    """Draw the first sixteen graphs with one of their eigenvectors in one figure.
+
+    Colours show the imaginary part, sizes the magnitude of the real part. Graphs of up to 60 nodes have labels: the
+    names of the nodes, or their numbers.
 
     Args:
         graphs: The graphs.
         pairs: Their eigenpairs.
         path: Output file: .png, .svg or .pdf.
         titles: One title per graph.
+        vector: Number of the eigenvector, from 0; a graph of fewer nodes is left blank.
+        potential: Number of the potential, from 0, if there are several.
     """
     from matplotlib.figure import Figure
 
-    count = min(len(graphs), 16)
+    check_figure(Path(path))
+    check_drawable(graphs)
+    if not 0 <= vector < pairs.values.shape[-1]:
+        raise ValueError(f"vector must be from 0 to {pairs.values.shape[-1] - 1}, got {vector}: increase k")
+    count = min(len(graphs), TOGETHER)
     columns = min(count, 4)
     rows = -(-count // columns)
-    figure = Figure(figsize=(3.2 * columns, 2.8 * rows), layout="constrained")
+    side = 3.6 if count > 1 else min(9.0, 5.0 + 0.03 * int(graphs.sizes[0]))
+    figure = Figure(figsize=((side + 0.7) * columns, 0.85 * side * rows), layout="constrained")
+    drawn = []
     for i in range(count):
         axes = figure.add_subplot(rows, columns, i + 1)
-        draw_first_eigenvector(graphs[i], pairs[i], axes)
         if titles:
             axes.set_title(titles[i], fontsize=9)
+        if int(graphs.sizes[i]) <= vector:
+            axes.set_axis_off()
+            axes.text(0.5, 0.5, f"only {int(graphs.sizes[i])} eigenvectors", ha="center", fontsize=8, color="0.4")
+            continue
+        positions = layout(nx.DiGraph(graphs[i].to_networkx()[0]))
+        nodes = draw_eigenvector(graphs[i], pairs[i], axes, vector, potential, positions)
+        _legend(figure, axes, nodes, _column(pairs[i], vector, potential), vector)
+        drawn.append((graphs[i], positions, nodes.get_sizes(), axes))
+    for graph, *place in drawn:  # when all axes have their size
+        if graph.num_nodes <= LABELLED:
+            _write_labels(graph, *place)
     save_figure(figure, path)
+
+
+def _legend(figure: "Figure", axes: "Axes", nodes: "PathCollection", column: torch.Tensor, vector: int) -> None:
+    """A colour bar of the imaginary part, and nodes of three sizes with their real parts."""
+    bar = figure.colorbar(nodes, ax=axes, shrink=0.75, pad=0.02, aspect=22)
+    bar.set_label(f"imaginary part of eigenvector {vector}", fontsize=7)
+    bar.ax.tick_params(labelsize=6)
+    bar.outline.set_linewidth(0.4)  # pyright: ignore[reportCallIssue, reportArgumentType]
+    largest = float(column.real.abs().max())
+    scale = min(1.0, math.sqrt(60 / len(column)))
+    parts = [0.0, 0.5, 1.0] if largest > 0 else [0.0]
+    handles = [
+        axes.scatter([], [], s=(SMALL + (LARGE - SMALL) * part) * scale, c="white", edgecolors="0.15", linewidths=0.6)
+        for part in parts
+    ]
+    axes.legend(
+        handles, [f"{part * largest:.2g}" for part in parts], title="|real part|", ncols=len(parts), loc="upper center",
+        bbox_to_anchor=(0.5, 0.0), frameon=False, fontsize=6.5, title_fontsize=7, columnspacing=1.4, handletextpad=0.6,
+    )  # fmt: skip

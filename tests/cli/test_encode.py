@@ -9,8 +9,9 @@ import torch
 from pyarrow import parquet
 
 import magnetite as mt
-from magnetite.cli.encode import make_encoding, node_table
+from magnetite.cli.encode import make_encoding
 from magnetite.encodings import ENCODINGS
+from magnetite.encodings.stored import node_table
 from magnetite.io.files import write_arrays, write_table
 from tests.cli.test_app import call
 

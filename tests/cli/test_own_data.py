@@ -107,3 +107,150 @@ def test_errors_are_one_line(tmp_path, monkeypatch, capsys, arguments, message):
     assert message in stderr
     assert stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+# Every level from the command line
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+WEB = list(dict.fromkeys((u, (u * step + 3) % 30) for step in (7, 11) for u in range(30)))
+WEB = [(u, v) for u, v in WEB if u != v]
+EDGES = "source,target\n" + "".join(f"n{u},n{v}\n" for u, v in WEB)
+ROLES = (f"n{u},{'in' if u % 2 else 'out'},{'hub' if u % 3 else 'leaf'}\n" for u in range(30))
+NODES = f"node,role,kind\n{''.join(ROLES)}"
+
+
+@pytest.fixture
+def folders(tmp_path) -> Path:
+    """Folders as in the documentation: circuits, shapes and web."""
+    (tmp_path / "circuits").symlink_to(CIRCUITS)
+    shapes = {f"g{n}.txt": "a b\n" if n % 2 else "a b\nb c\nc a\n" for n in range(20)}
+    labels = "graph,shape\n" + "".join(f"g{n},{'short' if n % 2 else 'round'}\n" for n in range(20))
+    write(tmp_path / "shapes", {**shapes, "labels.csv": labels})
+    write(tmp_path / "web", {"web.csv": EDGES, "nodes.csv": NODES})
+    return tmp_path
+
+
+def documented_commands() -> list[str]:
+    text = (Path(__file__).parents[2] / "docs" / "own-data.md").read_text()
+    block = text.split("The same on the command line:")[1].split("```")[1]
+    return [line.removeprefix("magnetite ") for line in block.strip().splitlines()]
+
+
+@pytest.mark.parametrize("command", documented_commands())
+def test_the_commands_of_the_documentation(folders, monkeypatch, capsys, command):
+    monkeypatch.chdir(folders)
+    arguments = [*command.split(), *SMALL, "--out", "run"]
+    code, _, stderr = call(monkeypatch, capsys, *arguments)
+    assert code == 0, stderr
+    assert call(monkeypatch, capsys, *arguments[:-2], "--dry-run")[0] == 0
+
+
+def test_links_are_predicted_for_pairs_by_name(folders, monkeypatch, capsys):
+    monkeypatch.chdir(folders)
+    command = "train --data web --level link --target existence --negatives both --folds 2 --select mrr --out run"
+    assert call(monkeypatch, capsys, *command.split(), *SMALL)[0] == 0
+    assert json.loads(Path("run/schema.json").read_text())["categories"]["kind"] == ["hub", "leaf"]
+    write(folders, {"pairs.csv": "source,target\nn3,n5\nn5,n3\nn0,n1\n"})
+    code, _, stderr = call(monkeypatch, capsys, "predict", "run", "web", "--pairs", "pairs.csv", "--out", "a.csv")
+    assert code == 0, stderr
+    with Path("a.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["source"], row["target"]) for row in rows] == [("n3", "n5"), ("n5", "n3"), ("n0", "n1")]
+    found = [float(row["existence_probability"]) for row in rows]
+    run = mt.Run("run")
+    names = run.config.task.data_set.graphs.names
+    pairs = [[names.index(f"n{u}") for u in side] for side in ((3, 5, 0), (5, 3, 1))]
+    assert run.predict("web", pairs).tolist() == pytest.approx(found, rel=1e-5)
+    every = run.predict("web").reshape(30, 30)  # all pairs, source by source
+    assert every[tuple(pairs)].tolist() == pytest.approx(found, rel=1e-4) and 0 < float(every.min()) < 1
+    for text, message in (
+        ("source,target\nn3,n5\nn5,nobody\n", "pairs.csv line 3: 0 has no node 'nobody'"),
+        ("from,to\nn3,n5\n", "no column 'source'"),
+    ):
+        write(folders, {"pairs.csv": text})
+        code, _, stderr = call(monkeypatch, capsys, "predict", "run", "web", "--pairs", "pairs.csv", "--out", "b.csv")
+        assert (code, stderr.count("\n"), Path("b.csv").exists()) == (2, 1, False) and message in stderr
+    write(folders / "other", {"web.csv": EDGES, "nodes.csv": NODES.replace("n4,out,hub", "n4,out,bridge")})
+    code, _, stderr = call(monkeypatch, capsys, "predict", "run", "other", "--out", "b.csv")
+    assert code == 2 and "node feature 'kind' of node 'n4' of graph 0" in stderr and "is 'bridge'" in stderr
+    monkeypatch.setattr("magnetite.training.trained.MOST_PAIRS", 800)
+    code, _, stderr = call(monkeypatch, capsys, "predict", "run", "web", "--out", "b.csv")
+    assert code == 2 and "the graphs have 900 node pairs" in stderr
+
+
+def links(*rows: str, first: str = "source,target,split") -> str:
+    parts = ("train",) * (len(WEB) - 20) + ("valid",) * 10 + ("test",) * 10
+    listed = [f"n{u},n{v},{split}" for (u, v), split in zip(WEB, parts, strict=True)]
+    return "\n".join([first, *listed, *rows]) + "\n"
+
+
+SHAPES = {f"g{n}.txt": "a b\n" if n % 2 else "a b\nb c\n" for n in range(9)}
+SPLIT = ["train"] * 5 + ["valid"] * 2 + ["test"] * 2
+LABELS = ["graph,y,shape,split", *(f"g{n},{n},{'ab'[n % 2]},{SPLIT[n]}" for n in range(9))]
+GRAPH, CLASS, LINK = ["--target", "y"], ["--target", "shape", "--kind", "classification"], ["--level", "link"]
+
+
+def labels(changes: dict[int, str | None]) -> str:
+    lines = [changes.get(number, line) for number, line in enumerate(LABELS)]
+    return "\n".join(line for line in lines if line is not None) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "message"),
+    [
+        ({**SHAPES, "labels.csv": labels({3: None})}, GRAPH, "labels.csv has no label for g2.txt"),
+        ({**SHAPES, "labels.csv": labels({}) + "h,1,a,test\n"}, GRAPH, "line 11: there is no graph file 'h'"),
+        ({**SHAPES, "labels.csv": labels({}) + "g1,1,a,test\n"}, GRAPH, "line 11: g1.txt is in line 3 already"),
+        (
+            {**SHAPES, "labels.csv": labels({}), "splits.json": '{"train": [0, 1], "valid": [1], "test": [2]}'},
+            [*GRAPH, "--splits", "splits"],
+            "graph 1 is in train and valid",
+        ),
+        ({**SHAPES, "labels.csv": labels({4: "g3,nan,b,train"})}, GRAPH, "target 'y' of graph 3 (g3.txt) is nan"),
+        ({**SHAPES, "labels.csv": labels({9: "g8,8,c,test"})}, CLASS, "class 'c' of target 'shape' is in the test"),
+        (
+            {**SHAPES, "labels.csv": labels({}), "nodes.json": json.dumps(
+                [{"graph": f"g{n}", "node": each, "x": [0.5] * (3 if (n, each) == (4, "b") else 2)}
+                 for n in range(9) for each in ("ab" if n % 2 else "abc")]
+            )},
+            GRAPH,
+            "'x' has 3 columns, but 2 in the first row",
+        ),
+        ({"web.csv": EDGES, "links.csv": links("n0,n9,test")}, LINK, "the graph has no edge from 'n0' to 'n9'"),
+        ({"web.csv": EDGES, "links.csv": links("n0,n99,test")}, LINK, "web.csv has no node 'n99'"),
+        ({"web.csv": EDGES, "links.csv": links("n0,n3,test")}, LINK, "this edge is in line 2 already"),
+        ({"web.csv": EDGES, "links.csv": links().replace("test", "")}, LINK, "the test split has no edge"),
+        ({"web.csv": EDGES, "links.csv": links().replace("test", "maybe")}, LINK, "maybe"),
+        ({"web.csv": EDGES, "links.csv": links(first="from,to,split")}, LINK, "no column 'source'"),
+        ({"web.csv": EDGES, "links.csv": links(first="source,target,part")}, LINK, "no column 'split'"),
+        ({"web.csv": EDGES}, [*LINK, "--target", "length"], "target of links must be one of existence"),
+        ({"web.csv": "source,target\na,b\nb,a\n"}, [*LINK, "--target", "direction"], "no edge to predict"),
+    ],
+)  # fmt: skip
+def test_damaged_folders_are_refused_before_training(tmp_path, monkeypatch, capsys, files, options, message):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "data", files)
+    target = ["--target", "existence"] if options == LINK else []
+    code, _, stderr = call(monkeypatch, capsys, "train", "--data", "data", *options, *target, "--out", "run")
+    assert code == 2
+    assert message in stderr
+    assert stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_links_csv_says_which_edges_are_held_out(tmp_path):
+    folder = write(tmp_path, {"web.csv": EDGES, "links.csv": links()})
+    task = mt.tasks.Supervised(folder, level="link", target="existence", reverse_in_training=True)
+    assert task.edge_inputs == {}
+    named = task.data_set.graphs
+    for split, part in (("valid", WEB[-20:-10]), ("test", WEB[-10:])):
+        pairs = task.examples(split).pairs
+        asked = pairs.nodes[:, pairs.labels.reshape(-1) == 1].T.tolist()
+        assert {(named.names[u], named.names[v]) for u, v in asked} == {(f"n{u}", f"n{v}") for u, v in part}

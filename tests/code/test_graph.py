@@ -7,7 +7,7 @@ import torch
 
 from magnetite import code
 from magnetite.code.graph import EDGE_NAMES, EDGE_TYPES, NODE_TYPES
-from magnetite.graphs import read
+from magnetite.graphs import read_graphs
 from tests.code.test_drawing import small
 
 SOURCE = "def f(a, b):\n    c = a + b\n    return f(c, None, 1, 2, 3, 4, 5, 6, 7, 8)"
@@ -72,7 +72,7 @@ def test_json_holds_everything_and_networkx_reads_it():
 def test_magnetite_reads_what_it_writes(tmp_path, ending):
     path = tmp_path / f"graph.{ending}"
     path.write_text(getattr(small(), f"to_{ending}")())
-    graphs = read(path)
+    graphs = read_graphs(path)
     assert sorted(graphs.edges.T.tolist()) == sorted([edge.source, edge.target] for edge in small().edges)
 
 

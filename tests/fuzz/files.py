@@ -252,7 +252,7 @@ CELLS += [
 
 
 def _text(random: np.random.Generator, folder: Path) -> Path:
-    suffix = str(random.choice([".csv", ".txt", ".edges"]))
+    suffix = str(random.choice([".csv", ".tsv", ".txt", ".edges"]))
     between = "," if suffix == ".csv" and random.random() < 0.9 else str(random.choice([" ", "\t", ";", ", "]))
     chosen = (
         [str(cell) for cell in random.choice(CELLS, int(random.integers(1, 8)))]

@@ -26,7 +26,7 @@ def case(random: np.random.Generator, folder: Path) -> None:
     if graph.shape[1] == 0:
         graph, weights = np.array([[0], [1]]), np.array([2.0])
     formats: list[tuple[str, Callable[..., bytes]]] = [
-        (".csv", _csv), (".txt", _lines), (".graphml", _graphml), (".json", _json),
+        (".csv", _csv), (".tsv", _tsv), (".txt", _lines), (".graphml", _graphml), (".gml", _gml), (".json", _json),
     ]  # fmt: skip
     suffix, write = formats[int(random.integers(len(formats)))]
     names = [str(i) for i in range(size)]
@@ -43,7 +43,7 @@ def case(random: np.random.Generator, folder: Path) -> None:
     read = mt.read(path)
     assert (read.weights is not None) == weighted
     assert listed(read) == sorted(edges), path.read_bytes()
-    if suffix in (".graphml", ".json"):
+    if suffix in (".graphml", ".gml", ".json"):
         assert read.names == names
 
 
@@ -54,6 +54,14 @@ def listed(graphs: mt.Digraphs) -> Edges:
 
 
 def _csv(random: np.random.Generator, edges: Edges, weighted: bool, names: list[str]) -> bytes:
+    return _separated(random, edges, weighted, str(random.choice([",", ",", ";", "\t"])))
+
+
+def _tsv(random: np.random.Generator, edges: Edges, weighted: bool, names: list[str]) -> bytes:
+    return _separated(random, edges, weighted, "\t")
+
+
+def _separated(random: np.random.Generator, edges: Edges, weighted: bool, separator: str) -> bytes:
     def quoted(cell: str) -> str:
         needed = any(mark in cell for mark in '",;\t\n\r') or cell != cell.strip()
         space = " " * int(random.integers(2))
@@ -71,7 +79,7 @@ def _csv(random: np.random.Generator, edges: Edges, weighted: bool, names: list[
     else:
         rows = [["source", "target", "weight"][: len(header)], *rows] if _may_be_header(rows) else rows
     end = str(random.choice(ENDS))
-    lines = [",".join(map(quoted, row)) for row in rows]
+    lines = [separator.join(map(quoted, row)) for row in rows]
     return _dressed(random, end.join(lines), end)
 
 
@@ -122,6 +130,26 @@ def _graphml(random: np.random.Generator, edges: Edges, weighted: bool, names: l
     text = f"<graphml {space}>{key if weighted else ''}<graph edgedefault='{kind}'>{''.join(parts)}</graph></graphml>"
     encoding = str(random.choice(["utf-8", "utf-8-sig", "utf-16"]))
     return text.encode(encoding)
+
+
+def _gml(random: np.random.Generator, edges: Edges, weighted: bool, names: list[str]) -> bytes:
+    def text(name: str) -> str:
+        plain = name.replace("&", "&amp;").replace('"', "&quot;")
+        return f'"{plain.encode("ascii", "xmlcharrefreplace").decode() if random.random() < 0.5 else plain}"'
+
+    ids = random.permutation(10 * len(names))[: len(names)].tolist()
+    number = dict(zip(names, ids, strict=True))
+    space = str(random.choice([" ", "\n", "\r\n  ", "\t"]))
+    parts = [f"node [ id {own} label {text(name)} ]" for name, own in number.items()]
+    parts += [
+        f"edge [ source {number[u]} target {number[v]}{f' weight {w!r}' if weighted else ''} ]" for u, v, w in edges
+    ]
+    if random.random() < 0.5:
+        parts = [str(part) for part in random.permutation(parts[len(names) :])] + parts[: len(names)]
+    body = space.join(["directed 1", *parts])
+    return f'Creator "fuzz"{space}graph [{space}{body}{space}]'.encode(
+        "utf-8-sig" if random.random() < 0.3 else "utf-8"
+    )
 
 
 def _json(random: np.random.Generator, edges: Edges, weighted: bool, names: list[str]) -> bytes:

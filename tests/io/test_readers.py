@@ -158,8 +158,7 @@ def test_names_keep_their_order_of_appearance_and_numbers_theirs(tmp_path):
         ("a.csv", "a,b\nc,", "line 2 has an empty cell in column 2"),
         ("a.csv", "a,b,1\nb,c,", "line 2 has an empty cell in column 3"),
         ("a.csv", "a,b,1_0", "weight in line 1 must be a number, got '1_0'"),
-        ("a.csv", "a;b;1,5\nb;c;2,5", "separated by semicolons"),
-        ("a.csv", "a\tb", "separated by tabs"),
+        ("a.csv", "a;b;1,5\nb;c;2,5", "may be separated by commas or by semicolons"),
         ("a.csv", 'a,b\nx,"c\nd,e', "line 3 is not valid CSV"),
         ("a.csv", "a,b\n# c,d", "line 2 starts with '#', but CSV has no comments"),
         ("a.csv", "a,b,1\n\n#c,d,2", "line 3 starts with '#'"),
@@ -196,7 +195,6 @@ def test_names_keep_their_order_of_appearance_and_numbers_theirs(tmp_path):
         ("a.npz", "not a zip", "not a complete .npz archive"),
         ("a.npz", "", "not a complete .npz archive"),
         ("a.graphml", "", "expected a GraphML graph"),
-        ("a.csv", "a;b", "separated by commas"),
         ("a.safetensors", "short", "not a complete safetensors file"),
         ("a.pt", "", "runs code when it is loaded"),
         ("a.pkl", "", "pickle"),
@@ -299,7 +297,7 @@ def test_graphml_defaults_and_directions_are_honoured(tmp_path):
         (f"{WEIGHT * 2}<graph edgedefault='directed'>{NODES}{EDGE}</graph>", "several keys with the id 'd0'"),
         (
             f"{WEIGHT}<key id='d1' for='edge' attr.name='W'/><graph edgedefault='directed'>{NODES}{EDGE}</graph>",
-            "several keys with the name weight",
+            r"has several weights .*: choose one with weight=",
         ),
         (
             f"<graph edgedefault='directed'>{NODES}"
@@ -424,7 +422,7 @@ def test_sparse_matrices_are_checked_before_scipy_converts_them(tmp_path, kind, 
 
 
 def test_archives_that_unpack_to_far_more_than_their_size_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("magnetite.io.readers.FREE_BYTES", 2**16)
+    monkeypatch.setattr("magnetite.io.readers.arrays.FREE_BYTES", 2**16)
     np.savez_compressed(tmp_path / "a.npz", edge_index=np.zeros((2, 10**6), np.int64))
     with pytest.raises(ValueError, match="unpacks to 16000128 bytes"):
         mt.read(tmp_path / "a.npz")

@@ -10,7 +10,7 @@ import magnetite as mt
 from magnetite import nn
 from magnetite.batching import Batch
 from magnetite.nn.encoders.base import Positions
-from magnetite.nn.module import remade, unused
+from magnetite.nn.module import describe, rebuild, remade, unused
 
 GRAPHS = mt.Digraphs.from_edges([[0, 1, 2], [1, 2, 3]])
 
@@ -157,3 +157,10 @@ def test_only_modules_without_parameters_are_unused():
     head.setup(8)
     with pytest.raises(ValueError, match="has parameters already: make a new one for each model"):
         unused(head)
+
+
+def test_models_described_before_an_argument_existed_keep_its_value():
+    """Eigenvectors were not scaled when SPE had no option for it."""
+    described = describe(nn.SPE(4, width=8))
+    assert described.pop("scaling") == "nodes"
+    assert rebuild(described).arguments["scaling"] == "none"

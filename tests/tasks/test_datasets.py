@@ -168,7 +168,7 @@ def test_unknown_folders_list_what_was_found_and_what_is_expected(tmp_path):
     (tmp_path / "empty").mkdir()
     refused(lambda: Supervised(tmp_path / "empty"), "no files")
     refused(lambda: Supervised("memory"), "were in memory")
-    assert list(LAYOUTS) == ["shards", "ogb", "labelled", "saved"]
+    assert list(LAYOUTS) == ["shards", "ogb", "labelled", "saved", "files"]
 
 
 # OGB's CSV layout
@@ -361,7 +361,8 @@ def test_nodes_have_features_and_targets_by_name(tmp_path):
     sizes = dict(zip(graphs.names or (), graphs.node_features["size"].tolist(), strict=True))
     assert sizes["q"] == 0.5 and sizes["p"] == 1.5 and sizes["u"] == 2.5 and sizes["y"] == 10.5
     assert task.targets.classes == ("in", "out") and task.node_inputs == {"size": 1}
-    refused(lambda: Supervised(folder, target="size", level="node", splits=splits), "'role' is text")
+    task = Supervised(folder, target="size", level="node", splits=splits)
+    assert task.node_inputs == {"role": (3,)} and task.schema().categories == {"role": ("in", "out")}
     assert Supervised(folder, target="size", level="node", splits=splits, features=()).node_inputs == {}
 
 
@@ -396,7 +397,7 @@ def test_both_tables_and_masks_of_nodes(tmp_path):
         (LABELS.replace("b,2,good,train\n", ""), "labels.csv has no label for b.txt: add it"),
         ("graph,y\na,1\n", "no label for b.txt and 2 more"),
         (LABELS + "e,1,good,train\n", "labels.csv line 6: there is no graph file 'e'"),
-        (LABELS + "a,1,good,train\n", "line 6: graph 'a' has a label already, in line 3"),
+        (LABELS + "a,1,good,train\n", "line 6: a.csv is in line 3 already"),
         (LABELS.replace("b,2,", "b,nan,"), r"target 'y' of graph 1 \(b.txt\) is nan"),
         (LABELS.replace("b,2,", "b,,"), r"target 'y' of graph 1 \(b.txt\) is nan"),
         (LABELS.replace("b,2,", "b,inf,"), r"target 'y' of graph 1 \(b.txt\) is inf"),

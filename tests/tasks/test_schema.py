@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from magnetite.tasks import Supervised
+from magnetite.tasks.datasets import DataSet
 from magnetite.tasks.schema import Schema
 from tests.tasks.own_data import paths, with_targets
 
@@ -44,7 +45,7 @@ def test_reading_takes_the_features_of_the_model_alone():
     count = graphs.num_nodes
     nodes = {"x": torch.rand(count, 3), "kind": torch.zeros(count, 1), "other": torch.rand(count)}
     graphs = graphs.replace(node_features=nodes, weights=torch.ones(graphs.num_edges))
-    found = NUMBERS.read(graphs)
+    found = NUMBERS.read(DataSet(graphs))
     assert list(found.node_features) == ["x", "kind"] and found.edge_features == {} and found.weights is not None
 
 
@@ -60,9 +61,37 @@ def test_graphs_without_the_features_of_the_model_are_refused(features, match):
     graphs = paths(4)
     nodes = {name: torch.rand(graphs.num_nodes, width) for name, width in features.items()}
     with pytest.raises(ValueError, match=match):
-        NUMBERS.read(graphs.replace(node_features=nodes))
+        NUMBERS.read(DataSet(graphs.replace(node_features=nodes)))
 
 
 def test_the_schema_of_a_task():
     task = Supervised(with_targets(paths(40)), target="c", kind="classification", features=("l",))
     assert task.schema() == Schema("graph", "classification", ("c",), (0, 10, 20, 30), {"l": 3}, {})
+
+
+def test_categories_of_text_have_the_numbers_of_training():
+    schema = Schema("node", "regression", ("y",), (), {"kind": 1}, {}, {"kind": ("adder", "mux", "reg")})
+    assert Schema.from_dict(schema.to_dict()) == schema
+    graphs = paths(1, low=4, high=4).replace(node_features={"kind": torch.tensor([1, 0, 1, 0])})
+    read = schema.read(DataSet(graphs, classes={"kind": ("adder", "reg")}))
+    assert read.node_features["kind"].tolist() == [2, 0, 2, 0]
+    assert schema.read(DataSet(graphs)).node_features["kind"].tolist() == [1, 0, 1, 0]
+    with pytest.raises(
+        ValueError, match="node feature 'kind' of node 1 is 'fifo', which training did not have"
+    ) as caught:
+        schema.read(DataSet(graphs, classes={"kind": ("fifo", "reg")}))
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ValueError, match="the numbers of its 3 categories"):
+        schema.read(DataSet(graphs.replace(node_features={"kind": torch.tensor([0, 1, 2, 3])})))
+
+
+def test_graph_features_are_read_by_all_nodes_of_the_graph():
+    graphs = paths(40)
+    graphs = graphs.replace(graph_features={"y": torch.arange(40.0), "heat": torch.arange(40.0) * 2})
+    assert Supervised(graphs).node_inputs == {}  # a graph feature may be another target
+    task = Supervised(graphs, features=("heat",))
+    train = task.examples("train").graphs
+    assert task.node_inputs == {"heat": 1}
+    assert torch.equal(train.node_features["heat"], 2 * train.graph_features["target"].squeeze(1)[train.node_graph])
+    assert torch.equal(task.schema().read(DataSet(graphs)).node_features["heat"], graphs.node_graph * 2.0)
+    assert Supervised(graphs, features=("y", "heat")).node_inputs == {"heat": 1}  # not the target

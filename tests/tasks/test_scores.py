@@ -4,6 +4,8 @@ import math
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import magnetite as mt
 from magnetite.tasks.scores import EXACT, KINDS, Scores
@@ -91,9 +93,11 @@ def test_rows_outside_the_split_do_not_count(kind):
         "regression": torch.randn(30, 2),
         "classification": torch.randint(0, 2, (30,)),
         "multilabel": torch.randint(0, 2, (30, 2)).float(),
+        "link": torch.randint(0, 2, (30, 1)).float(),
     }[kind]
+    outputs = outputs[:, :1] if kind == "link" else outputs
     assert scores(kind, outputs, targets, selected=selected) == pytest.approx(
-        scores(kind, outputs[selected], targets[selected]), rel=1e-6
+        scores(kind, outputs[selected], targets[selected]), rel=1e-6, nan_ok=True
     )
     assert scores(kind, outputs, targets).keys() >= KINDS[kind].metrics.keys()
 
@@ -107,3 +111,30 @@ def test_losses_by_hand():
     labels = KINDS["multilabel"].loss(outputs, torch.tensor([[1.0, 0], [0, 1]]), scale)
     soft = [math.log(1 + math.exp(value)) for value in (-1, 2, 0, 1)]
     assert labels.tolist() == pytest.approx([(soft[0] + soft[1]) / 2, (soft[2] + soft[3]) / 2])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**31), st.integers(1, 40), st.integers(1, 130))
+def test_metrics_of_links_by_hand(seed, links, others):
+    random = torch.Generator().manual_seed(seed)
+    logits = torch.randint(-4, 5, (links + others, 1), generator=random).double() + 0.5  # with ties, and none 0
+    labels = (torch.arange(links + others) < links).float()[:, None]
+    order = torch.randperm(links + others, generator=random)
+    found = scores("link", logits[order], labels[order])
+    high, low = logits[:links], logits[links:].T
+    assert found["auc"] == pytest.approx(float((high > low).double().mean() + (high == low).double().mean() / 2))
+    ranks = 1 + (low > high).sum(1) + (low == high).sum(1) / 2
+    assert found["mrr"] == pytest.approx(float((1 / ranks).mean()), rel=1e-6)
+    assert found["accuracy"] == pytest.approx(float(((logits > 0) == labels.bool()).double().mean()))
+    precisions = []
+    for level in logits.unique().flip(0):
+        chosen = logits >= level
+        gained = ((logits == level) & labels.bool()).sum() / links
+        precisions.append(float(gained * (labels * chosen).sum() / chosen.sum()))
+    assert found["ap"] == pytest.approx(sum(precisions), rel=1e-5)
+    for count in (10, 50, 100):
+        if others < count:
+            assert math.isnan(found[f"hits@{count}"])
+        else:
+            bar = logits[links:, 0].sort(descending=True).values[count - 1]
+            assert found[f"hits@{count}"] == pytest.approx(float((high > bar).double().mean()))

@@ -168,7 +168,7 @@ def test_presets_aim_at_a_number_of_steps(count):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"level": "edge"}, "level must be one of graph, node, pair"),
+        ({"level": "edge"}, "level must be one of graph, node, pair, link"),
         ({"kind": "ranking"}, "kind must be one of regression"),
         ({"target": "z"}, "no graph feature 'z'"),
         ({"target": ()}, "target must be a name"),

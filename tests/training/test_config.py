@@ -256,7 +256,7 @@ def test_an_encoding_needs_a_table_of_options():
 def test_another_encoder_takes_over_the_options_that_it_has():
     config = configuration("sorting", "magnetic", "best", overrides=["encoding.encoder=spe", "encoding.k=5"])
     options = config.to_dict()["encoding"]["magnetic"]
-    assert (options["encoder"], options["k"], "scaling" in options) == ("spe", 5, False)
+    assert (options["encoder"], options["k"], options["scaling"], "sign" in options) == ("spe", 5, "nodes", False)
 
 
 @pytest.mark.parametrize(

@@ -217,3 +217,20 @@ def test_a_job_may_have_less_than_the_machine(machine):
     assert data_module.room(torch.device("cpu")) == 2**28
     machine(most=str(2**29), used=2**28, files=2**27)
     assert data_module.room(torch.device("cpu")) == (2**28 + 2**27) / 4
+
+
+def test_a_single_graph_is_encoded_once():
+    count = []
+
+    class Counted:
+        def __call__(self, graphs):
+            count.append(len(graphs))
+            return mt.Laplacian(k=2)(graphs)
+
+    graph = mt.Digraphs.from_edges([[0, 1, 2], [1, 2, 3]])
+    graph = graph.replace(node_features={"y": torch.tensor([0.0, 1.0, 2.0, 3.0])})
+    task = mt.tasks.Supervised(graph, level="node")
+    data = TrainingData(task, {"laplacian": Counted()}, Data(), batch=1, seed=0, device="cpu")
+    next(data.blocks())
+    list(EvaluationData(task.examples("valid"), {"laplacian": Counted()}, Data()).batches())
+    assert count == [1, 1]

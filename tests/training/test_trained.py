@@ -1,13 +1,23 @@
 """Training on a folder of one's own, and predictions from the folder of the run."""
 
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import magnetite as mt
 from magnetite.tasks import Supervised
+from magnetite.training.loop import Trainer
 from magnetite.training.trained import Run, train
+from tests.tasks.own_data import paths, with_targets
+from tests.training.conftest import logged, parameters
 
 HLS = Path(__file__).parents[1] / "data" / "hls-dfg"
 SMALL = {"optim.epochs": 2, "optim.warmup": 0.5, "model.width": 16, "model.layers": 1, "encoding.k": 4}
@@ -40,3 +50,108 @@ def test_text_classes_come_back_from_a_run(tmp_path):
     assert set(Run(run.folder).predict(graphs)) <= {"short", "round"}
     table = run.schema.table(run.outputs(graphs))
     assert list(table) == ["shape", "shape_probability_round", "shape_probability_short"]
+
+
+ROOT = Path(__file__).parents[2]
+SNIPPETS = re.findall(r"```python\n((?!>>>).*?)```", (ROOT / "docs" / "own-data.md").read_text(), re.DOTALL)
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("snippet", SNIPPETS)
+def test_the_snippets_of_the_documentation(snippet, tmp_path, monkeypatch, capsys):
+    assert len(SNIPPETS) == 4 and len(snippet.splitlines()) <= 8
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(mt, "train", lambda task, **given: train(task, device="cpu", settings=SMALL, **given))
+    exec(snippet, {})
+    assert "tensor" in capsys.readouterr().out
+
+
+def flow(nodes: int, edges: int, noise: float, seed: int) -> mt.Digraphs:
+    """Edges from low to high places, except for a few."""
+    random = np.random.default_rng(seed)
+    place, ends = random.random(nodes), random.integers(0, nodes, (2, edges))
+    ends = ends[:, abs(place[ends[0]] - place[ends[1]]) > 0.2]
+    forward = (place[ends[0]] < place[ends[1]]) ^ (random.random(ends.shape[1]) < noise)
+    return mt.Digraphs.from_edges(np.where(forward, ends, ends[::-1]), num_nodes=nodes)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_the_direction_of_a_flow_is_in_the_magnetic_laplacian_alone(tmp_path):
+    task = Supervised(flow(40, 700, 0.02, seed=0), level="link", target="direction")
+    settings = {"optim.epochs": 20, "optim.warmup": 2, "optim.lr": 5e-3, "model.local": 0, "model.layers": 1,
+                "model.width": 32, "model.dropout": 0.0}  # fmt: skip
+    found = {}
+    for encoding, more in (("magnetic", {"encoding.q": 0.1}), ("laplacian", {})):
+        run = train(task, encoding=encoding, out=tmp_path / encoding, device="cpu", settings={**settings, **more})
+        found[encoding] = run.metrics["test"]["auc"]
+    assert found["magnetic"] > 0.9 and abs(found["laplacian"] - 0.5) < 0.15
+
+
+def task_of(level: str) -> Supervised:
+    if level == "link":
+        return Supervised(flow(16, 90, 0.1, seed=1), level="link", target="existence", folds=3)
+    return Supervised(with_targets(paths(40)), level=level, target="y")
+
+
+class Killed(BaseException):
+    """What stands for the end of the process."""
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("level", ["graph", "node", "link"])
+def test_a_killed_run_of_own_data_continues_to_the_same_bytes(level, tmp_path, monkeypatch):
+    settings = {**SMALL, "optim.batch": 3, "run.checkpoint_minutes": 0.0, "optim.epochs": 4}
+    whole = train(task_of(level), out=tmp_path / "whole", device="cpu", settings=settings)
+
+    def killed(self, block, step, original=Trainer.step):
+        original(self, block, step)
+        if self.progress.step == 3:
+            raise Killed
+
+    monkeypatch.setattr(Trainer, "step", killed)
+    with pytest.raises(Killed):
+        train(task_of(level), out=tmp_path / "parts", device="cpu", settings=settings)
+    monkeypatch.undo()
+    parts = train(task_of(level), out=tmp_path / "parts", device="cpu", settings=settings, resume=True)
+    assert parameters(tmp_path / "parts") == parameters(tmp_path / "whole") and parts.metrics == whole.metrics
+    assert logged(tmp_path / "parts", "valid") == logged(tmp_path / "whole", "valid")
+
+
+KILL = """
+import os, signal, sys
+from magnetite import cli
+from magnetite.training.loop import Trainer
+def step(self, block, number, original=Trainer.step):
+    original(self, block, number)
+    if self.progress.step == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+Trainer.step = step
+cli.main()
+"""
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_kill_9_and_predictions_of_a_moved_run_in_another_process(tmp_path):
+    graphs = flow(16, 90, 0.1, seed=1)
+    graphs.save(tmp_path / "web.safetensors")
+    settings = {**SMALL, "optim.batch": 3, "run.checkpoint_minutes": 0.0, "optim.epochs": 4}
+    task = Supervised(tmp_path / "web.safetensors", level="link", target="direction", folds=3)
+    whole = train(task, out=tmp_path / "whole", device="cpu", settings=settings)
+    changes = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    command = ["train", "--data", str(tmp_path / "web.safetensors"), "--level", "link", "--target", "direction",
+               "--folds", "3", "--device", "cpu", *changes, "--out", str(tmp_path / "parts")]  # fmt: skip
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    python = [sys.executable, "-c"]
+    ended = subprocess.run([*python, KILL, *command], env=environment, capture_output=True, timeout=300)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    train(task, out=tmp_path / "parts", device="cpu", settings=settings, resume=True)
+    assert parameters(tmp_path / "parts") == parameters(tmp_path / "whole")
+    assert Run(tmp_path / "parts").metrics == whole.metrics
+    expected = whole.predict(graphs)
+    (tmp_path / "parts").rename(tmp_path / "moved")
+    predict = ["predict", str(tmp_path / "moved"), str(tmp_path / "web.safetensors"), "--out", str(tmp_path / "a.json")]
+    ended = subprocess.run(
+        [*python, "from magnetite import cli; cli.main()", *predict, "--device", "cpu"], env=environment, timeout=300
+    )
+    rows = json.loads((tmp_path / "a.json").read_text())
+    assert ended.returncode == 0 and torch.equal(torch.tensor([row["direction_probability"] for row in rows]), expected)

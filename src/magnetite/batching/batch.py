@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from magnetite.batching.buckets import Bucket, Layout
-from magnetite.batching.query import Query
+from magnetite.batching.query import Query, all_nodes
 
 Padded = list[Shaped[Tensor, "_ _ ..."]]
 """One `[b, n, …]` tensor per bucket."""
@@ -226,12 +226,10 @@ class Batch:
 
     def all_pairs(self) -> Query:
         """Every ordered pair of nodes of each graph as query pairs, source by source, with labels of zero."""
-        counts = self.sizes**2
-        graph = torch.repeat_interleave(counts)
-        inside = torch.arange(graph.numel(), device=self.device) - (counts.cumsum(0) - counts)[graph]
-        first, size = (self.sizes.cumsum(0) - self.sizes)[graph], self.sizes[graph]
+        graph, source, target = all_nodes(self.sizes)
+        first = (self.sizes.cumsum(0) - self.sizes)[graph]
         labels = torch.zeros_like(graph, dtype=torch.int16)
-        return Query(first + inside // size, first + inside % size, labels, torch.ones_like(graph, dtype=torch.bool))
+        return Query(first + source, first + target, labels, torch.ones_like(graph, dtype=torch.bool))
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> "Batch":
         """The same batch on `device`."""

@@ -59,10 +59,40 @@ class QueryPairs(Packed):
     def __repr__(self) -> str:
         return f"QueryPairs({len(self)} graphs, {len(self.labels)} pairs)"
 
+    @classmethod
+    def all_of(cls, graphs: Packed) -> "QueryPairs":
+        """All ordered node pairs of each graph, source by source, with labels of zero.
+
+        >>> from magnetite import Digraphs
+        >>> QueryPairs.all_of(Digraphs.from_edges([[0], [1]])).nodes.tolist()
+        [[0, 0, 1, 1], [0, 1, 0, 1]]
+        """
+        graph, source, target = all_nodes(graphs.sizes)
+        labels = torch.zeros_like(graph, dtype=torch.int16)
+        query_ptr = torch.nn.functional.pad((graphs.sizes**2).cumsum(0), (1, 0))
+        return cls(node_ptr=graphs.node_ptr, query_ptr=query_ptr, nodes=torch.stack([source, target]), labels=labels)
+
     @property
     def counts(self) -> Int[Tensor, " graphs"]:
         """Number of query pairs per graph."""
         return self.query_ptr.diff()
+
+
+def all_nodes(
+    sizes: Int[Tensor, " graphs"],
+) -> tuple[Int[Tensor, " pairs"], Int[Tensor, " pairs"], Int[Tensor, " pairs"]]:
+    """Graph, source and target of all ordered node pairs, numbered within their graph, source by source.
+
+    Args:
+        sizes: Number of nodes of each graph.
+
+    >>> [each.tolist() for each in all_nodes(torch.tensor([1, 2]))]
+    [[0, 1, 1, 1, 1], [0, 0, 0, 1, 1], [0, 0, 1, 0, 1]]
+    """
+    counts = sizes**2
+    graph = torch.repeat_interleave(counts)
+    inside = torch.arange(graph.numel(), device=sizes.device) - (counts.cumsum(0) - counts)[graph]
+    return graph, inside // sizes[graph], inside % sizes[graph]
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,24 +4,21 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
-import torch
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
-from torch import Tensor
 
 from magnetite.cli._device import device_named
-from magnetite.encodings import ENCODINGS, Depth, Eigenpairs, MagneticLaplacian, NodeEncoding, RandomWalk
+from magnetite.encodings import ENCODINGS, Depth, Eigenpairs, Laplacian, MagneticLaplacian, RandomWalk
 from magnetite.encodings.advice import COLUMNS
 from magnetite.encodings.advice import advise as find_advice
 from magnetite.encodings.cache import Encoding, cached, shards
-from magnetite.graphs import FORMATS, Digraphs, node_numbers, read
+from magnetite.encodings.stored import node_table
+from magnetite.graphs import FORMATS, Digraphs, node_numbers, read_graphs
 from magnetite.io.files import (
     TABLE_WRITERS,
     TENSOR_WRITERS,
-    Column,
     check_output,
     check_outputs,
     write_arrays,
@@ -94,13 +91,32 @@ def encode(
     restart: Annotated[
         float | None, typer.Option(help="walks: restart probability of PageRank.", show_default=str(RandomWalk.restart))
     ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            help="Edge attribute or column that holds the weights.",
+            show_default="weight, w, edge_weight or value, if there is one",
+        ),
+    ] = None,
+    unweighted: Annotated[bool, typer.Option("--unweighted", help="Ignore weights.")] = False,
+    nodes: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table with one row per node, with a column node, for a list of edges with isolated nodes.",
+            show_default=False,
+        ),
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="magnetic, laplacian: also draw the first eigenvector (.png, .svg, .pdf); node sizes show the "
-            "real part, colours the imaginary part.",
+            help="magnetic, laplacian: also draw an eigenvector (.png, .svg, .pdf); node sizes show the real part, "
+            "colours the imaginary part.",
             show_default=False,
         ),
+    ] = None,
+    vector: Annotated[
+        int | None,
+        typer.Option(help="Number of the eigenvector that --plot draws, from 0.", show_default="0"),
     ] = None,
     cache: Annotated[
         Path | None,
@@ -113,18 +129,28 @@ def encode(
 ) -> None:
     """Encode the nodes of directed graphs in files."""
     if advise:
-        print_advice(Digraphs.concat(map(read, inputs)))
+        print_advice(_read(inputs, weight, unweighted, nodes))
         return
     if out is None:
         raise ValueError("--out is missing: name the file to write, or use --advise")
     options = {"k": k, "q": q, "relative_q": relative_q, "normalised": normalised, "convention": convention}
     method = make_encoding(encoding, options | {"steps": steps, "restart": restart})
-    check_outputs([out, *([plot] if plot else [])], inputs)
+    check_outputs([out, *([plot] if plot else [])], [*inputs, *([nodes] if nodes else [])])
     _check_cache(cache, inputs)
     check_output(out)
+    if out.suffix in TABLE_WRITERS and isinstance(method, RandomWalk):
+        raise ValueError(
+            f"{encoding} encodes node pairs, not nodes: use {' or '.join(TENSOR_WRITERS)} instead of {out}"
+        )
+    if vector is not None and plot is None:
+        raise ValueError("--vector chooses what --plot draws: give --plot, too")
     if plot is not None:
-        _check_plot(encoding, plot)
-    graphs = Digraphs.concat(map(read, inputs))
+        _check_plot(method, encoding, plot, vector or 0)
+    graphs = _read(inputs, weight, unweighted, nodes)
+    if plot is not None:
+        from magnetite.plots import check_drawable
+
+        check_drawable(graphs)
     names = graphs.names or node_numbers(graphs)
     unnamed = graphs.replace(names=None)  # the cache is found by content, whatever the nodes are called
     result = _with_progress(method, unnamed.to(device_named(device)), cache).to("cpu")
@@ -135,7 +161,7 @@ def encode(
     if plot is not None and isinstance(result, Eigenpairs):
         from magnetite.plots import plot_eigenvectors
 
-        plot_eigenvectors(graphs, result, plot)
+        plot_eigenvectors(graphs, result, plot, vector=vector or 0)
     typer.echo(f"{result} of {graphs} → {out}" + (f", {plot}" if plot else ""))
 
 
@@ -178,33 +204,6 @@ def make_encoding(name: str, options: dict[str, Any]) -> Encoding[Packed]:
     return ENCODINGS[name](**values)
 
 
-def node_table(encoding: Packed, names: list[str]) -> dict[str, Column]:
-    """Columns with one row per node: graph, name, and the encoding; NaN beyond the last eigenpair of a graph."""
-    columns: dict[str, Column] = {"graph": encoding.node_graph.numpy(), "node": names}
-    if isinstance(encoding, Eigenpairs):
-        missing = ~encoding.mask[encoding.node_graph]
-        values = encoding.values[encoding.node_graph].masked_fill(missing, torch.nan)
-        real = encoding.vectors.real.masked_fill(missing, torch.nan)
-        columns |= _numbered_columns("value", values) | _numbered_columns("re", real)
-        if not encoding.vectors.is_complex():
-            return columns
-        return columns | _numbered_columns("im", encoding.vectors.imag.masked_fill(missing, torch.nan))
-    if isinstance(encoding, NodeEncoding):
-        return columns | _numbered_columns("x", encoding.values.view(len(names), -1))
-    raise ValueError(
-        "an encoding of node pairs cannot be written as a table with one row per node: "
-        f"use {' or '.join(TENSOR_WRITERS)}"
-    )
-
-
-def _numbered_columns(prefix: str, rows: Tensor) -> dict[str, np.ndarray]:
-    """Columns `re_0, re_1, …` of `[n, k]`, or `re_0_0, re_0_1, …` (potential, eigenpair) of `[n, Q, k]`."""
-    names = [prefix]
-    for size in rows.shape[1:]:
-        names = [f"{name}_{j}" for name in names for j in range(size)]
-    return {name: column.numpy() for name, column in zip(names, torch.unbind(rows.flatten(1), dim=1), strict=True)}
-
-
 def _flag(option: str) -> str:
     return "--" + option.replace("_", "-")
 
@@ -241,9 +240,22 @@ def _check_cache(cache: Path | None, inputs: list[Path]) -> None:
         raise ValueError(f"{inside[0]} is in the folder of --cache, whose files may be replaced: choose another folder")
 
 
-def _check_plot(encoding: str, path: Path) -> None:
+def _read(inputs: list[Path], weight: str | None, unweighted: bool, nodes: Path | None) -> Digraphs:
+    """The graphs of all files, without features, which may differ between them."""
+    if weight is not None and unweighted:
+        raise ValueError("--weight and --unweighted were both given: choose one of them")
+    if nodes is not None and len(inputs) > 1:
+        raise ValueError(f"--nodes belongs to one file of edges, got {len(inputs)} files: encode them one by one")
+    chosen = None if unweighted else True if weight is None else weight
+    graphs = [read_graphs(path, chosen, nodes) for path in inputs]
+    return Digraphs.concat(each.replace(node_features={}, edge_features={}, graph_features={}) for each in graphs)
+
+
+def _check_plot(method: Any, encoding: str, path: Path, vector: int) -> None:
     from magnetite.plots import check_figure
 
-    if encoding not in ("magnetic", "laplacian"):
+    if not isinstance(method, MagneticLaplacian | Laplacian):
         raise ValueError(f"--plot draws eigenvectors, which {encoding} does not have: use magnetic or laplacian")
+    if not 0 <= vector < method.k:
+        raise ValueError(f"--vector must be from 0 to {method.k - 1}, got {vector}: increase --k to compute more")
     check_figure(path)

@@ -15,6 +15,10 @@ def predict(
         list[str], typer.Argument(help="Files or folders of graphs with the features of the training graphs.")
     ],
     out: Annotated[Path, typer.Option(help=f"File for the answers: {', '.join(TABLE_WRITERS)}.")],
+    pairs: Annotated[
+        Path | None,
+        typer.Option(help="Table of node pairs to predict for: source, target, and graph if there are several."),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Predict for graphs: one row per graph, node or node pair, with the probability of each class."""
@@ -26,7 +30,7 @@ def predict(
     check_outputs([out], [Path(path) for path in inputs if Path(path).is_file()])
     check_writable(out)
     trained = Run(run, device=accelerator_named(device))
-    table = trained.table(inputs)
+    table = trained.table(inputs, pairs)
     write_table(out, table)
     count = len(next(iter(table.values())))
     typer.echo(f"{count:,} answers for each {trained.schema.level} → {out}")

@@ -9,7 +9,7 @@ def check_fit(
     what: str,
     values: Shaped[Tensor, "b ..."],
     dtype: torch.dtype,
-    ids: Int[Tensor, " b"],
+    ids: Int[Tensor, " b"] | None,
     rounding: Float[Tensor, " b"] | None = None,
 ) -> None:
     """Raise a `ValueError` if the largest number of a graph is beyond `dtype`, or below its smallest normal number.
@@ -18,15 +18,17 @@ def check_fit(
         what: What the numbers are, in the plural.
         values: Numbers of each graph, in double precision.
         dtype: Type of the result.
-        ids: Ids of the graphs, for the message.
+        ids: Ids of the graphs, for the message; None if they are numbered from 0.
         rounding: Numbers up to this are rounding errors of 0, per graph.
 
     >>> check_fit("eigenvalues", torch.tensor([[0.0, 2.0]], dtype=torch.float64), torch.float32, torch.tensor([7]))
     """
     if not values.numel():
         return
-    largest = values.abs().flatten(1).amax(1)
     limit = torch.finfo(dtype)
+    largest = values.abs().flatten(1).amax(1)
+    if limit.tiny <= float(largest.min()) and float(largest.max()) <= limit.max:  # NaN is neither
+        return
     small = (largest < limit.tiny) & (largest > (0 if rounding is None else rounding))
     wrong = (~(largest <= limit.max) | small).nonzero()
     if wrong.numel():
@@ -36,4 +38,5 @@ def check_fit(
         if small[graph]:
             size, advice = f"at most {float(largest[graph]):.3g}, below", advice.replace("divide", "multiply")
         name = str(dtype.to_real()).removeprefix("torch.")
-        raise ValueError(f"{what} of graph {int(ids[graph])} are {size} {name}: {advice} its weights by a constant")
+        number = graph if ids is None else int(ids[graph])
+        raise ValueError(f"{what} of graph {number} are {size} {name}: {advice} its weights by a constant")

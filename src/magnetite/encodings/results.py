@@ -1,4 +1,7 @@
-"""Results of encodings: eigenpairs, one vector per node, or one vector per node pair; packed over many graphs."""
+"""Results of encodings: eigenpairs, one vector per node, or one vector per node pair; packed over many graphs.
+
+`names` holds the names of the nodes where a result was read from a file by `magnetite.read`.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,17 +10,20 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from magnetite.packed import INTEGERS, REALS, Axis, Dtypes, Packed, check_pairs, first_outside
+from magnetite.packed import INTEGERS, NAME_AXES, REALS, Axis, Dtypes, Named, Packed, check_pairs, first_outside
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Eigenpairs(Packed):
+class Eigenpairs(Named):
     """The k lowest eigenpairs of each graph; with several potentials, every shape has an axis `Q` before `k`.
 
     Indexing with an integer gives the eigenpairs of one graph, without the axis `b`.
 
     Args:
         node_ptr: Where the nodes of each graph begin.
+        name_bytes: The names of all nodes in UTF-8, one after the other; set them with `replace(names=…)`.
+        name_lengths: Number of bytes of each node's name.
+        name_ptr: Where the names of each graph begin in `name_bytes`, `[graphs + 1]`.
         values: Eigenvalues; `values[g, j]` belongs to column `j` of the vectors of graph `g`.
         vectors: Eigenvectors of all graphs, one row per node.
         mask: Which of the `k` eigenpairs exist; a graph of `n < k` nodes has `n`.
@@ -73,7 +79,8 @@ class Eigenpairs(Packed):
             raise TypeError("these are one graph's eigenpairs: index values and vectors instead")
         part = self._slice(position, position + 1)
         flat = {name: getattr(part, name)[0] for name, (axis, _) in self.axes.items() if axis == "graph"}
-        return Eigenpairs._trusted(node_ptr=part.node_ptr, vectors=part.vectors, **flat)
+        named = {name: getattr(part, name) for name in (*NAME_AXES, "name_ptr")}
+        return Eigenpairs._trusted(node_ptr=part.node_ptr, vectors=part.vectors, **flat, **named)
 
     def determined(self, gap: float = 1e-4) -> Bool[Tensor, "*b k"]:
         """Which eigenvectors are unique: they exist, their phase is anchored, and no other eigenvalue is within `gap`.
@@ -101,11 +108,14 @@ class Eigenpairs(Packed):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NodeEncoding(Packed):
+class NodeEncoding(Named):
     """One vector per node: `encoding[i]` is `[n, d]`.
 
     Args:
         node_ptr: Where the nodes of each graph begin.
+        name_bytes: The names of all nodes in UTF-8, one after the other; set them with `replace(names=…)`.
+        name_lengths: Number of bytes of each node's name.
+        name_ptr: Where the names of each graph begin in `name_bytes`, `[graphs + 1]`.
         values: The vectors of the nodes of all graphs.
     """
 
@@ -122,11 +132,14 @@ class NodeEncoding(Packed):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PairEncoding(Packed):
+class PairEncoding(Named):
     """One vector per ordered node pair: `encoding[i]` is `[n, n, f]`, start × landing × feature.
 
     Args:
         node_ptr: Where the nodes of each graph begin.
+        name_bytes: The names of all nodes in UTF-8, one after the other; set them with `replace(names=…)`.
+        name_lengths: Number of bytes of each node's name.
+        name_ptr: Where the names of each graph begin in `name_bytes`, `[graphs + 1]`.
         pair_ptr: Where the node pairs of each graph begin.
         values: The vectors of the node pairs of all graphs, start node by start node.
     """
@@ -156,11 +169,14 @@ class PairEncoding(Packed):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TopPairs(Packed):
+class TopPairs(Named):
     """One vector for some node pairs: those of each start node with its likeliest landing nodes.
 
     Args:
         node_ptr: Where the nodes of each graph begin.
+        name_bytes: The names of all nodes in UTF-8, one after the other; set them with `replace(names=…)`.
+        name_lengths: Number of bytes of each node's name.
+        name_ptr: Where the names of each graph begin in `name_bytes`, `[graphs + 1]`.
         landing: Landing nodes of each start node, as node numbers within the graph; −1 if there are fewer.
         values: Features of these node pairs.
         lost: By how much an exact probability may exceed its value, per start node and feature.
@@ -185,6 +201,18 @@ class TopPairs(Packed):
         node = first_outside(self.landing.T.long() + 1, self.node_ptr, self.sizes + 1)  # −1 stands for no node
         if node is not None:
             raise ValueError(f"landing nodes of node {node} are outside its graph: {self.landing[node].tolist()}")
+
+    def sums(self) -> NodeEncoding:
+        """One vector per landing node `v`: `Σ_u p(u→v)` and `Σ_u p(u→v)²` of every feature, `[n, 2f]`.
+
+        The sums are over the start nodes that keep `v` among their likeliest landing nodes.
+        """
+        found = self.landing >= 0
+        target = (self.landing.long() + self.node_ptr[self.node_graph][:, None])[found]
+        values = self.values[found]
+        both = torch.cat([values, values.square()], dim=1)
+        sums = both.new_zeros((len(self.landing), both.shape[1])).index_add_(0, target, both)
+        return NodeEncoding(node_ptr=self.node_ptr, values=sums)
 
     def __repr__(self) -> str:
         return f"TopPairs({len(self)} graphs, top {self.landing.shape[1]}, {self.values.shape[-1]} features)"

@@ -19,7 +19,7 @@ from magnetite.linalg.laplacian import Operator
 from magnetite.linalg.large import lowest_of_large
 from magnetite.linalg.phase import normalise
 from magnetite.linalg.scale import times_power
-from magnetite.packed import ragged_rows
+from magnetite.packed import plain, ragged_rows
 
 LARGE_BY = 16
 """Large graphs with more than this times k nodes are solved by iteration."""
@@ -50,10 +50,12 @@ def solve(
     """
     _check_phases(graphs, operator)
     store = _Store(graphs, operator, result)
-    waiting = torch.arange(len(graphs), device=graphs.device)
     if graphs.device.type == "cpu":
         waiting = _by_kernels(graphs, operator, roots, store)
-    waiting = _by_iteration(graphs, waiting, operator, roots, store)
+    else:
+        waiting = torch.arange(len(graphs), device=graphs.device)
+    if waiting.numel():
+        waiting = _by_iteration(graphs, waiting, operator, roots, store)
     if waiting.numel():
         _by_dense_batches(graphs, waiting, operator, roots, store, single and graphs.device.type != "cpu")
 
@@ -80,20 +82,24 @@ class _Store:
         self.floor = None if operator.normalised else _floor(graphs)
 
     def put(
-        self, ids: Int[Tensor, " some"], values: Float[Tensor, "some kept"], vectors: Tensor, anchored: Tensor
+        self, ids: Int[Tensor, " some"] | None, values: Float[Tensor, "some kept"], vectors: Tensor, anchored: Tensor
     ) -> None:
-        """Store the `kept ≤ k` lowest eigenpairs of graphs; the vectors are those of all their nodes."""
+        """Store the `kept ≤ k` lowest eigenpairs of graphs, all if None; the vectors are those of all their nodes."""
         result, kept, device = self.result, values.shape[1], self.result.values.device
+        if ids is None:
+            check_fit("eigenvalues", values, result.values.dtype, None, self.floor)
+            result.values.copy_(values.clamp_(min=0))
+            result.group.copy_(equal_groups(values, result.mask, self.floor))
+            result.anchored.copy_(anchored)
+            result.vectors.copy_(vectors)
+            return
         values, ids = values.to(device), ids.to(device)
         floor = None if self.floor is None else self.floor[ids]
         check_fit("eigenvalues", values, result.values.dtype, ids, floor)
         result.values[ids, :kept] = values.clamp(min=0).to(result.values)
         result.group[ids, :kept] = equal_groups(values, result.mask[ids, :kept], floor)
         result.anchored[ids, :kept] = anchored.to(device)
-        if len(ids) == len(result) and kept == self.k:
-            result.vectors.copy_(vectors)
-        else:
-            result.vectors[ragged_rows(result.node_ptr, ids), :kept] = vectors.to(result.vectors)
+        result.vectors[ragged_rows(result.node_ptr, ids), :kept] = vectors.to(result.vectors)
 
 
 def _floor(graphs: Digraphs) -> Float[Tensor, " b"]:
@@ -115,17 +121,25 @@ def _by_kernels(
     graphs: Digraphs, operator: Operator, roots: Int[Tensor, " b"] | None, store: _Store
 ) -> Int[Tensor, " left"]:
     """Solve the small graphs from their edges; return the ids of the others."""
-    small = graphs.sizes <= ENGINE_UP_TO
-    ids = small.nonzero().squeeze(1)
-    chosen = graphs if len(ids) == len(graphs) else graphs.select(ids)
-    parts = chosen.edges, chosen.edge_ptr, chosen.sizes, chosen.weights
     dtype = store.result.vectors.dtype
-    solved = lowest_of_graphs(*parts, operator.of(ids), store.k, None if roots is None else roots[ids], dtype)
+    if not len(graphs) or plain(graphs.sizes).max() <= ENGINE_UP_TO:
+        ids, chosen = None, graphs
+    else:
+        ids = (graphs.sizes <= ENGINE_UP_TO).nonzero().squeeze(1)
+        chosen = graphs.select(ids)
+        roots = None if roots is None else roots[ids]
+        operator = operator.of(ids)
+    parts = chosen.edges, chosen.edge_ptr, chosen.sizes, chosen.weights
+    solved = lowest_of_graphs(*parts, operator, store.k, roots, dtype)
+    passed = plain(solved.passed)
     # What did not pass may be NaN; it is overwritten.
-    values = torch.where(solved.passed[:, None], solved.values, 0.0)
+    values = solved.values if passed.all() else torch.where(solved.passed[:, None], solved.values, 0.0)
     store.put(ids, values, solved.vectors, solved.anchored)
-    small[ids] = solved.passed
-    return (~small).nonzero().squeeze(1)
+    if ids is None:
+        return torch.from_numpy((~passed).nonzero()[0])
+    left = torch.ones(len(graphs), dtype=torch.bool)
+    left[ids] = ~solved.passed
+    return left.nonzero().squeeze(1)
 
 
 def _by_iteration(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from magnetite.encodings.checks import SIZE, check_dtype, check_fields, check_graphs
@@ -14,8 +14,18 @@ from magnetite.encodings.results import NodeEncoding
 from magnetite.graphs import Digraphs
 from magnetite.linalg.eigen import lowest_eigenpairs
 from magnetite.linalg.memory import check_memory
-from magnetite.linalg.scale import root_power, times_power
+from magnetite.linalg.scale import divided, root_power, times_power
+from magnetite.linalg.svd_sparse import largest_singular
 from magnetite.packed import ragged_rows
+
+DENSE_UP_TO = 1024
+"""Size up to which all singular values are computed from a dense matrix."""
+
+PART = 8
+"""A large graph is solved by iteration if the rank is at most this part of its size."""
+
+DENSE_MATRICES = 6
+"""Number of matrices that a dense solver holds at the same time."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,7 @@ class SVD:
 
     Columns beyond the size of the graph are zero. The common sign of `u` and `v` makes the largest entry of `u`
     positive. For equal singular values, the vectors are an arbitrary basis; on a path, all nonzero ones are equal.
+    Graphs of more than 1,024 nodes are not made dense: an iteration on their edges finds the largest singular values.
 
     Args:
         rank: Number of singular values.
@@ -55,8 +66,34 @@ class SVD:
             check_fit("singular vectors", pairs, self.dtype, batch.ids)
             values[ragged_rows(graphs.node_ptr, batch.ids), :, : pairs.shape[-1]] = pairs.flatten(0, 1).to(self.dtype)
 
-        for_each_batch(graphs, work)
+        iterated = (graphs.sizes > DENSE_UP_TO) & (graphs.sizes >= PART * self.rank)
+        _check_dense(graphs, iterated)
+        for_each_batch(graphs, work, (~iterated).nonzero().squeeze(1))
+        for number in iterated.nonzero().squeeze(1).tolist():
+            pairs = sparse_pairs(graphs[number], self.rank)
+            check_fit("singular vectors", pairs, self.dtype, torch.tensor([number]))
+            rows = slice(int(graphs.node_ptr[number]), int(graphs.node_ptr[number + 1]))
+            values[rows] = pairs[0].to(values)
         return NodeEncoding(node_ptr=graphs.node_ptr, values=values.flatten(1))
+
+
+def _check_dense(graphs: Digraphs, iterated: Bool[Tensor, " b"]) -> None:
+    """Refuse graphs whose dense matrices would not fit, before any work is done."""
+    largest = max(graphs.sizes[~iterated].tolist(), default=0)
+    check_memory(
+        DENSE_MATRICES * 8 * largest**2, graphs.device, f"the dense SVD of {largest} nodes",
+        f"choose a rank of at most {largest // PART}, for which no dense matrix is needed",
+    )  # fmt: skip
+
+
+def sparse_pairs(graph: Digraphs, rank: int) -> Float[Tensor, "1 n 2 rank"]:
+    """`U√S` and `V√S` of one large graph, with signs as in `SVD`."""
+    weights, exponent = divided(graph.weights, graph.edge_ptr)
+    factor, half = root_power(exponent)
+    weights = None if weights is None else weights * factor
+    scale, left, right = largest_singular(graph.edges, graph.num_nodes, weights, rank, graph.device)
+    pairs = _signed(left[None] * scale.sqrt(), right[None] * scale.sqrt())
+    return times_power(pairs, half.cpu()[:, None, None, None])
 
 
 Vectors = Float[Tensor, "b n kept"]
@@ -67,7 +104,10 @@ NOTHING = 1e-12
 
 def singular_pairs(adjacency: Float[Tensor, "b n n"], rank: int) -> Float[Tensor, "b n 2 kept"]:
     """`U√S` and `V√S` of the `min(rank, n)` largest singular values, with signs as in `SVD`."""
-    left, right = (by_symmetric_problems if adjacency.is_cuda else by_lapack)(adjacency, rank)
+    return _signed(*(by_symmetric_problems if adjacency.is_cuda else by_lapack)(adjacency, rank))
+
+
+def _signed(left: Vectors, right: Vectors) -> Float[Tensor, "b n 2 kept"]:
     lead = left.gather(1, left.abs().argmax(1, keepdim=True))
     return torch.stack([left, right], dim=2) * torch.where(lead < 0, -1, 1)[:, :, None]
 

@@ -63,12 +63,17 @@ class RandomWalk:
         largest = max(graphs.sizes.tolist(), default=0)
         if largest > PAIRS_UP_TO:
             raise ValueError(
-                f"RandomWalk supports graphs of at most {PAIRS_UP_TO} nodes, got {largest}: "
-                f"use SparseRandomWalk(steps={self.steps}, restart={self.restart}, top=64)"
+                f"RandomWalk supports graphs of at most {PAIRS_UP_TO} nodes, got {largest}: for one vector per node, "
+                f"use SparseRandomWalk(steps={self.steps}, restart={self.restart}, top=64)(graphs).sums()"
             )
         pair_ptr = starts(graphs.sizes**2)
         needed = int(pair_ptr[-1]) * self.width * self.dtype.itemsize
-        check_memory(needed, graphs.device, f"{self} of {graphs}", "take fewer steps or SparseRandomWalk")
+        check_memory(
+            needed,
+            graphs.device,
+            f"{self} of {graphs}",
+            "take fewer steps, fewer graphs at once, or SparseRandomWalk(…)(graphs).sums()",
+        )
         values = torch.empty((int(pair_ptr[-1]), self.width), dtype=self.dtype, device=graphs.device)
 
         def work(batch: DenseBatch) -> None:
@@ -86,6 +91,7 @@ class SparseRandomWalk:
 
     The start node comes first if a walk can land there, then the nodes with the largest sums of features. With
     `tolerance=0` and `restart=None` the features are exact; otherwise `TopPairs.lost` bounds the error.
+    `TopPairs.sums` turns them into one vector per node, for any model.
 
     Args:
         steps: Number of powers k.
@@ -110,8 +116,15 @@ class SparseRandomWalk:
         if self.tolerance == 0 and self.restart is not None:
             raise ValueError("tolerance must be above 0 unless restart is None, got 0: try tolerance=1e-3")
 
+    @property
+    def width(self) -> int:
+        """Number of features per node pair."""
+        return (self.steps + (self.restart is not None)) * (1 + self.reverse)
+
     def __call__(self, graphs: Digraphs) -> TopPairs:
         """Encode every graph."""
+        needed = graphs.num_nodes * self.top * (4 * self.width + 8)
+        check_memory(needed, torch.device("cpu"), f"{self} of {graphs}", "choose a smaller top or fewer steps")
         host = graphs.to("cpu")
         options = self.steps, self.restart, self.reverse, self.top, self.tolerance
         found = [top_walks(graph.edges, graph.num_nodes, graph.weights, *options) for graph in host]

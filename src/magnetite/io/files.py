@@ -181,7 +181,8 @@ TENSOR_WRITERS = {".npz": _write_npz, ".safetensors": _write_safetensors}
 
 def _write_json(path: Path, columns: Mapping[str, Column]) -> None:
     rows = zip(*(_listed(column) for column in columns.values()), strict=True)
-    records = [dict(zip(columns, row, strict=True)) for row in rows]
+    # JSON has no NaN: a missing number is null.
+    records = [{name: None if cell != cell else cell for name, cell in zip(columns, row, strict=True)} for row in rows]
     with replacing(path) as part:
         part.write_text(json.dumps(records, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
 

@@ -6,7 +6,7 @@ networkx, SciPy and PyG take longer to import than all of magnetite, so each is 
 import operator
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 PYG_RESERVED = ("index", "batch", "ptr", "adj", "face", "edge_weight")
 """An attribute of PyG's `Data` whose name contains one of these is not a feature."""
 
+CARRIED = "_carried"
+"""End of the name of an attribute that says which encoding a PyG graph carries, see `magnetite.transforms`."""
+
 
 @dataclass(frozen=True)
 class EdgeList:
@@ -31,12 +34,14 @@ class EdgeList:
         num_nodes: Number of nodes.
         weights: One weight per edge, or None.
         names: One name per node, or None.
+        features: Node features by name, with one row per node.
     """
 
     edges: np.ndarray
     num_nodes: int
     weights: np.ndarray | None = None
     names: Sequence[str] | None = None
+    features: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "edges", _edge_array(self.edges))
@@ -84,10 +89,19 @@ def from_networkx(graph: "nx.Graph", weight: str) -> EdgeList:
     missing = object()
     rows = [(u, v, w) for u, v, w in directed.edges(data=weight, default=missing)]
     edges = np.array([(number[u], number[v]) for u, v, _ in rows], dtype=np.int64).reshape(-1, 2).T
+    names = _networkx_names(graph)
     if all(w is missing for *_, w in rows):
-        return EdgeList(edges, len(number))
+        return EdgeList(edges, len(number), names=names)
     weights = [1.0 if w is missing else number_of(w, f"edge {u!r} → {v!r}") for u, v, w in rows]
-    return EdgeList(edges, len(number), np.array(weights))
+    return EdgeList(edges, len(number), np.array(weights), names)
+
+
+def _networkx_names(graph: "nx.Graph") -> list[str] | None:
+    """The nodes if all are text, otherwise their attribute `name` if all have one; None if there is neither."""
+    if len(graph) and all(isinstance(node, str) for node in graph):
+        return list(graph)
+    names: list[Any] = [name for _, name in graph.nodes(data="name")]
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def number_of(weight: object, where: str) -> float:
@@ -106,12 +120,14 @@ def number_of(weight: object, where: str) -> float:
 
 
 def to_networkx(item: EdgeList) -> "nx.DiGraph":
-    """A `DiGraph`, or a `MultiDiGraph` if there are repeated edges."""
+    """A `DiGraph`, or a `MultiDiGraph` if there are repeated edges; names are the node attribute `name`."""
     import networkx as nx
 
     repeated = np.unique(item.edges, axis=1).shape[1] < item.edges.shape[1]
     graph = nx.MultiDiGraph() if repeated else nx.DiGraph()
     graph.add_nodes_from(range(item.num_nodes))
+    for node, name in enumerate(item.names or ()):
+        graph.nodes[node]["name"] = name
     edges = item.edges.T.tolist()
     if item.weights is None:
         graph.add_edges_from(edges)
@@ -147,7 +163,7 @@ def to_scipy(item: EdgeList) -> "coo_array":
 
 def listed_pyg(data: Any) -> Iterable[Any]:
     """A PyG `Batch`, a single `Data`, a `Dataset` or an iterable of `Data`, as an iterable of `Data`."""
-    _check_pyg(data)
+    check_pyg(data)
     if any(kind.__name__ == "Dataset" for kind in type(data).__mro__):  # its edge_index is that of all graphs joined
         return data if isinstance(data, Iterable) else [data[i] for i in range(len(data))]
     return data.to_data_list() if hasattr(data, "to_data_list") else listed(data, "edge_index")
@@ -155,13 +171,13 @@ def listed_pyg(data: Any) -> Iterable[Any]:
 
 def from_pyg(data: Any) -> EdgeList:
     """Edge list of a PyG `Data`."""
-    _check_pyg(data)
+    check_pyg(data)
     if getattr(data, "edge_index", None) is None:
         raise ValueError(f"{data} has no edge_index: set it, or convert its adj_t first")
     return EdgeList(data.edge_index, data.num_nodes, getattr(data, "edge_weight", None))
 
 
-def _check_pyg(data: Any) -> None:
+def check_pyg(data: Any) -> None:
     """Raise a `TypeError` for the data of PyG that are not one kind of nodes and edges."""
     kinds = {kind.__name__ for kind in type(data).__mro__}
     if "HeteroData" in kinds:
@@ -184,7 +200,7 @@ def pyg_features(items: Sequence[Any]) -> dict[str, dict[str, Tensor]]:
     """
     features: dict[str, dict[str, Tensor]] = {"node_features": {}, "edge_features": {}, "graph_features": {}}
     for name in items[0].keys():  # noqa: SIM118 (iterating over a Data gives pairs)
-        if name == "num_nodes" or any(word in name for word in PYG_RESERVED) or not all(name in item for item in items):
+        if not is_feature(name) or not all(name in item for item in items):
             continue
         values = [item[name] for item in items]
         if not all(isinstance(value, Tensor | np.ndarray | int | float) for value in values):
@@ -196,6 +212,11 @@ def pyg_features(items: Sequence[Any]) -> dict[str, dict[str, Tensor]]:
         if group is not None:
             features[group][name] = _concatenated(name, rows)
     return features
+
+
+def is_feature(name: str) -> bool:
+    """Whether an attribute of PyG's `Data` with this name may be a feature."""
+    return name != "num_nodes" and not name.endswith(CARRIED) and not any(word in name for word in PYG_RESERVED)
 
 
 def to_pyg(edges: Tensor, num_nodes: int, weights: Tensor | None, features: Mapping[str, Tensor]) -> Any:

@@ -12,6 +12,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from magnetite.io.delimited import rows_of, text_of
+
 TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".json")
 """Extensions of tables with names of columns."""
 
@@ -206,6 +208,10 @@ def _explained(path: Path) -> Iterator[None]:
     except (ArrowException, OSError, EOFError, UnicodeError, csv.Error, json.JSONDecodeError, RecursionError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"{path} cannot be read: {reason}") from error
+    except ValueError as error:
+        if str(path) in str(error):
+            raise
+        raise ValueError(f"{path} cannot be read: {error}") from error
 
 
 def _open(path: Path) -> TextIO:
@@ -268,29 +274,20 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
 
 
 def _read_text(path: Path) -> Table:
-    with _open(path) as file:
-        text = file.read()
-    first = text.split("\n", 1)[0]
-    tabs = path.name.removesuffix(".gz").endswith(".tsv")
-    separator = "\t" if tabs else ";" if ";" in first and "," not in first else ","
-    reader = csv.reader(text.splitlines(keepends=True), delimiter=separator, strict=True)
-    header, rows, lines = None, [], []
-    for row in reader:
-        if len(row) < 2 and not any(cell.strip() for cell in row):
-            continue
-        if header is None:
-            header = [cell.strip() for cell in row]
-            _check_names(path, header)
-            continue
-        if len(row) != len(header):
-            raise ValueError(f"{path} line {reader.line_num} has {len(row)} columns, but the first line {len(header)}")
-        rows.append(row)
-        lines.append(reader.line_num)
-    if header is None:
+    rows = [(line, row) for line, row in rows_of(path, text_of(path), strip=False) if len(row) > 1 or row[0].strip()]
+    if not rows:
         raise ValueError(f"{path} is empty: its first line must name the columns")
-    return Table(
-        path, dict(zip(header, zip(*rows, strict=True) if rows else [()] * len(header), strict=True)), lines, "line"
+    header, lines, cells = (
+        [cell.strip() for cell in rows[0][1]],
+        [line for line, _ in rows[1:]],
+        [row for _, row in rows[1:]],
     )
+    _check_names(path, header)
+    for line, row in rows[1:]:
+        if len(row) != len(header):
+            raise ValueError(f"{path} line {line} has {len(row)} columns, but the first line {len(header)}")
+    columns = zip(*cells, strict=True) if cells else [()] * len(header)
+    return Table(path, dict(zip(header, columns, strict=True)), lines, "line")
 
 
 def _read_parquet(path: Path) -> Table:

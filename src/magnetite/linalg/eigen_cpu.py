@@ -65,25 +65,28 @@ def lowest_of_graphs(
     >>> lowest_of_graphs(*path, Operator(q=0.25), k=2).values.round(decimals=6).abs().tolist()
     [[0.0, 1.0]]
     """
-    count, nodes = len(sizes), int(sizes.sum())
+    count, bounds = len(sizes), edge_ptr.numpy()
+    node_ptr = np.zeros(count + 1, np.int64)
+    sizes.numpy().cumsum(out=node_ptr[1:])
     solved = Solved(
         values=torch.zeros((count, k), dtype=torch.float64),
-        vectors=torch.zeros((nodes, k), dtype=dtype),
+        vectors=torch.empty((int(node_ptr[-1]), k), dtype=dtype),
         anchored=torch.zeros((count, k), dtype=torch.bool),
         passed=torch.zeros(count, dtype=torch.bool),
     )
-    node_ptr = torch.nn.functional.pad(sizes.cumsum(0), (1, 0))
-    roots = torch.full((count,), -1) if roots is None else roots
+    values, anchored, passed = solved.values.numpy(), solved.anchored.numpy(), solved.passed.numpy()
+    vectors = solved.vectors.numpy()
     heavy, exponent = divided(weights, edge_ptr)
 
     def run(span: slice) -> None:
         here = slice(int(node_ptr[span.start]), int(node_ptr[span.stop]))
-        ends = slice(int(edge_ptr[span.start]), int(edge_ptr[span.stop]))
+        ends = slice(int(bounds[span.start]), int(bounds[span.stop]))
         part = edges[:, ends], edge_ptr[span.start : span.stop + 1], sizes[span]
-        pairs = pair_edges(*part, None if heavy is None else heavy[ends], exponent[span])
-        found = _solve(pairs, operator.of(span), k, roots[span], here.stop - here.start)
-        solved.values[span], solved.anchored[span], solved.passed[span] = found[0], found[2], found[3]
-        solved.vectors[here] = (found[1] if dtype.is_complex else found[1].real).to(dtype)
+        pairs = pair_edges(*part, None if heavy is None else heavy[ends], None if heavy is None else exponent[span])
+        found = np.zeros((here.stop - here.start, k), np.complex128)
+        given = None if roots is None else roots[span]
+        passed[span] = _solve(pairs, operator.of(span), k, given, values[span], found, anchored[span])
+        vectors[here] = found if dtype.is_complex else found.real
 
     in_pool(run, list(_spans(sizes, torch.get_num_threads())))
     if heavy is not None:
@@ -96,25 +99,34 @@ def lowest_of_graphs(
 
 
 def _solve(
-    pairs: NodePairs, operator: Operator, k: int, roots: Tensor, nodes: int
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    pairs: NodePairs,
+    operator: Operator,
+    k: int,
+    roots: Tensor | None,
+    values: np.ndarray,
+    vectors: np.ndarray,
+    anchored: np.ndarray,
+) -> np.ndarray:
+    """Write the eigenpairs of some graphs into arrays of zeros; return which graphs passed verification."""
     from magnetite.kernels.cpu.dense import solve_all
 
     entries, weights = operator.entries(pairs)
     count = len(pairs.sizes)
-    values, vectors = np.zeros((count, k)), np.zeros((nodes, k), np.complex128)
-    anchored, residual, unitarity = np.zeros((count, k), np.bool_), np.empty(count), np.empty(count)
-    arrays = (pairs.low, pairs.high, entries, weights, pairs.start, pairs.count, pairs.sizes, roots)
+    residual, unitarity = np.empty(count), np.empty(count)
+    arrays = (pairs.low, pairs.high, entries, weights, pairs.start, pairs.count, pairs.sizes)
     solve_all(
-        *(array.numpy() for array in arrays), k, operator.normalised, operator.rule.isolated, operator.real,
+        *(array.numpy() for array in arrays), np.full(count, -1) if roots is None else roots.numpy(),
+        k, operator.normalised, operator.rule.isolated, operator.real,
         values, vectors, anchored, residual, unitarity,
     )  # fmt: skip
-    passed = (residual < TOLERANCE) & (unitarity < TOLERANCE)
-    return (*map(torch.from_numpy, (values, vectors, anchored)), torch.from_numpy(passed))  # pyright: ignore[reportReturnType]
+    return (residual < TOLERANCE) & (unitarity < TOLERANCE)
 
 
 def _spans(sizes: Int[Tensor, " b"], workers: int) -> Iterator[slice]:
     """Ranges of consecutive graphs of about equal work, `Σ n³`."""
+    if len(sizes) == 1:
+        yield slice(0, 1)
+        return
     work = (sizes.double() + 16).pow(3).cumsum(0)
     parts = max(workers * SPANS_PER_CORE, -(-len(sizes) // SPAN_GRAPHS)) if len(sizes) else 0
     cuts = torch.searchsorted(work, work[-1] * torch.arange(1, parts, dtype=torch.float64) / parts) if parts else []

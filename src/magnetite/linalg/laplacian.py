@@ -53,14 +53,13 @@ class Operator:
 
     def entries(self, pairs: NodePairs) -> tuple[Shaped[Tensor, " m"], Float[Tensor, " m"]]:
         """`H[low, high]` of every node pair, complex, and its real value at phase 0, whose row sums are the degrees."""
-        weights = self.rule.hermitian(pairs.forward, pairs.backward, torch.zeros_like(pairs.forward)).real
+        weights = self.rule.weight(pairs.forward, pairs.backward)
         if self.real:
             entries = weights.to(torch.complex128)
         else:
-            phase = torch.repeat_interleave(2 * pi * self._potential(pairs), pairs.start.diff())
-            entries = self.rule.hermitian(pairs.forward, pairs.backward, phase)
+            entries = self.rule.at_angle(weights, pairs.forward, pairs.backward, self._phases(pairs))
         if self.rule.self_loops:
-            return entries, weights.contiguous()
+            return entries, weights
         proper = pairs.low != pairs.high
         return torch.where(proper, entries, 0), torch.where(proper, weights, 0.0)
 
@@ -68,12 +67,16 @@ class Operator:
         """By how much the second result of `entries` exceeds the modulus of the first, without cancellation."""
         if self.real or self.rule.surplus is None:
             return torch.zeros_like(pairs.forward)
-        phase = torch.repeat_interleave(2 * pi * self._potential(pairs), pairs.start.diff())
-        return self.rule.surplus(pairs.forward, pairs.backward, phase)
+        return self.rule.surplus(pairs.forward, pairs.backward, self._phases(pairs))
 
     def settled(self, pairs: NodePairs) -> "Operator":
         """The same operator with the absolute potential of one graph and its weights, which its components need."""
         return self if self.real else replace(self, q=float(self._potential(pairs)[0]))
+
+    def _phases(self, pairs: NodePairs) -> Float[Tensor, " m"]:
+        """`2πq` for every node pair; a single number if all belong to one graph."""
+        phases = 2 * pi * self._potential(pairs)
+        return phases if len(pairs.sizes) == 1 else torch.repeat_interleave(phases, pairs.start.diff())
 
     def of(self, graphs: Tensor | slice) -> "Operator":
         """The operator of some of the graphs, given their indices."""
@@ -197,7 +200,7 @@ def _connected(adjacency: Tensor, rule: Convention) -> tuple[Tensor, Tensor, Ten
 def _symmetric_weight(adjacency: Tensor, place: Tensor, forward: Tensor, backward: Tensor, rule: Convention) -> Tensor:
     """`H` at phase 0: the symmetrised weights."""
     weight = torch.zeros_like(adjacency)
-    weight[place] = rule.hermitian(forward, backward, torch.zeros_like(forward)).real
+    weight[place] = rule.weight(forward, backward)
     return weight
 
 

@@ -20,7 +20,9 @@ class Convention:
 
     Args:
         formula: The entry `H[u, v]` as readable text.
-        hermitian: The entry from `w_uv`, `w_vu` and the phase `2πq`, elementwise; 0 where both weights are 0.
+        weight: The entry at phase 0, which is real, from `w_uv` and `w_vu`, elementwise; 0 where both are 0.
+        angle: The angle of the entry from `w_uv`, `w_vu` and the phase `2πq`, if its modulus is the weight.
+        entry: The entry itself, if its modulus is not the weight.
         self_loops: Whether self-loops count.
         isolated: Diagonal entry of `L_N` at an isolated node.
         surplus: By how much the degree of a pair exceeds `|H[u, v]|`, computed without cancellation; 0 if None.
@@ -28,11 +30,23 @@ class Convention:
     """
 
     formula: str
-    hermitian: Callable[[Tensor, Tensor, Tensor], Tensor]
+    weight: Callable[[Tensor, Tensor], Tensor]
+    angle: Callable[[Tensor, Tensor, Tensor | float], Tensor] | None = None
+    entry: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
     self_loops: bool = True
     isolated: float = 1.0
     by_weight: bool = False
     surplus: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
+
+    def hermitian(self, forward: Tensor, backward: Tensor, phase: Tensor) -> Tensor:
+        """The entries `H[u, v]` from `w_uv`, `w_vu` and the phase `2πq`."""
+        return self.at_angle(self.weight(forward, backward), forward, backward, phase)
+
+    def at_angle(self, weight: Tensor, forward: Tensor, backward: Tensor, phase: Tensor) -> Tensor:
+        """The same, where their values at phase 0 are known."""
+        if self.entry is not None:
+            return self.entry(forward, backward, phase)
+        return torch.polar(weight, self.angle(forward, backward, phase))  # type: ignore[misc]
 
 
 def weight_and_angle(forward: Tensor, backward: Tensor, phase: Tensor | float) -> tuple[Tensor, Tensor]:
@@ -44,23 +58,29 @@ def weight_and_angle(forward: Tensor, backward: Tensor, phase: Tensor | float) -
     >>> weight_and_angle(torch.tensor([0.0, 2.0, 3.0]), torch.tensor([0.0, 0.0, 1.0]), phase=1.0)
     (tensor([0., 2., 2.]), tensor([0.0000, 1.0000, 0.5000]))
     """
+    return _one_or_mean(forward, backward), _share(forward, backward, phase)
+
+
+def _one_or_mean(forward: Tensor, backward: Tensor) -> Tensor:
     total = forward + backward
-    both = (forward > 0) & (backward > 0)
-    angle = phase * (forward - backward) / torch.where(total > 0, total, 1)
-    return torch.where(both, total / 2, total), angle
+    return torch.where((forward > 0) & (backward > 0), total / 2, total)
 
 
-def _paper(forward: Tensor, backward: Tensor, phase: Tensor) -> Tensor:
-    return torch.polar(*weight_and_angle(forward, backward, phase))
+def _share(forward: Tensor, backward: Tensor, phase: Tensor | float) -> Tensor:
+    total = forward + backward
+    return phase * (forward - backward) / torch.where(total > 0, total, 1)
 
 
-def _networkx(forward: Tensor, backward: Tensor, phase: Tensor) -> Tensor:
-    turn = (forward > 0).to(phase) - (backward > 0).to(phase)
-    return torch.polar((forward + backward) / 2, phase * turn)
+def _mean(forward: Tensor, backward: Tensor) -> Tensor:
+    return (forward + backward) / 2
 
 
-def _pygsd(forward: Tensor, backward: Tensor, phase: Tensor) -> Tensor:
-    return torch.polar((forward + backward) / 2, phase * (forward - backward))
+def _turn(forward: Tensor, backward: Tensor, phase: Tensor | float) -> Tensor:
+    return phase * ((forward > 0).to(forward) - (backward > 0).to(forward))
+
+
+def _difference(forward: Tensor, backward: Tensor, phase: Tensor | float) -> Tensor:
+    return phase * (forward - backward)
 
 
 def _multi_q(forward: Tensor, backward: Tensor, phase: Tensor) -> Tensor:
@@ -75,14 +95,14 @@ def _multi_q_surplus(forward: Tensor, backward: Tensor, phase: Tensor) -> Tensor
 
 
 CONVENTIONS: dict[str, Convention] = {
-    "paper": Convention("w or (w_uv+w_vu)/2 if both · exp(i2πq (w_uv−w_vu)/(w_uv+w_vu))", _paper),
+    "paper": Convention("w or (w_uv+w_vu)/2 if both · exp(i2πq (w_uv−w_vu)/(w_uv+w_vu))", _one_or_mean, _share),
     "networkx": Convention(
-        "(w_uv+w_vu)/2 · exp(i2πq δ), δ = ±1 on a one-way edge, 0 on a pair", _networkx, isolated=0.0
+        "(w_uv+w_vu)/2 · exp(i2πq δ), δ = ±1 on a one-way edge, 0 on a pair", _mean, _turn, isolated=0.0
     ),
     "pygsd": Convention(
-        "(w_uv+w_vu)/2 · exp(i2πq (w_uv−w_vu)), no self-loops", _pygsd, self_loops=False, by_weight=True
+        "(w_uv+w_vu)/2 · exp(i2πq (w_uv−w_vu)), no self-loops", _mean, _difference, self_loops=False, by_weight=True
     ),
-    "multi-q": Convention("w_uv exp(i2πq) + w_vu exp(−i2πq)", _multi_q, surplus=_multi_q_surplus),
+    "multi-q": Convention("w_uv exp(i2πq) + w_vu exp(−i2πq)", torch.add, entry=_multi_q, surplus=_multi_q_surplus),
 }
 """Conventions found in papers and libraries, by name."""
 

@@ -24,9 +24,9 @@ def divided(
     >>> divided(torch.tensor([3.0, 5.0, 1e-300], dtype=torch.float64), torch.tensor([0, 2, 2, 3]))
     (tensor([0.7500, 1.2500, 1.3394], dtype=torch.float64), tensor([  2,   0, -997]))
     """
-    counts = edge_ptr.diff()
     if weights is None:
-        return None, torch.zeros_like(counts)
+        return None, edge_ptr.new_zeros(len(edge_ptr) - 1)
+    counts = edge_ptr.diff()
     weights = weights.detach().double()
     exponent = exponents(weights, edge_ptr)
     each = torch.repeat_interleave(exponent, counts, output_size=weights.numel())

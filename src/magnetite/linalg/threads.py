@@ -33,15 +33,20 @@ def single_threaded() -> Iterator[None]:
 
 
 def in_pool(work: Callable[[Any], None], items: Iterable[Any]) -> None:
-    """Call `work` on every item, on all cores, with one torch thread per call.
+    """Call `work` on every item, on all cores, with one torch thread per call; a single item needs no other thread.
 
     >>> seen = []
     >>> in_pool(seen.append, [1, 2, 3])
     >>> sorted(seen)
     [1, 2, 3]
     """
-    with single_threaded(), ThreadPoolExecutor(cores()) as pool:
-        list(pool.map(work, items))
+    items = list(items)
+    with single_threaded():
+        if len(items) == 1:
+            work(items[0])
+            return
+        with ThreadPoolExecutor(cores()) as pool:
+            list(pool.map(work, items))
 
 
 def on_cores(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:

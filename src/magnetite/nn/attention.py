@@ -1,6 +1,7 @@
 """Attention between the tokens of a graph, and the layer of a transformer."""
 
 import math
+from collections.abc import Sequence
 from typing import Annotated
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.encodings.checks import DEPTH, DROPOUT, SIZE
+from magnetite.linalg.memory import check_memory
 from magnetite.nn.encoders.base import Biases, Positions
 from magnetite.nn.layers import Norm, activation_named
 from magnetite.nn.module import Module
@@ -122,11 +124,35 @@ def attention_biases(
 ) -> list[Biases]:
     """For each layer, the biases of the logits, −∞ in padding: `[b, h, n, n]` per bucket; `h = 1` without biases."""
     masks = batch.filled(graph_tokens)
+    if not torch.compiler.is_compiling():
+        check_attention(masks, layers if positions.biases else 1, dtype)
     made = []
     for layer in range(max(1, len(positions.biases))):
         given = positions.bias(layer) or [None] * len(masks)
         made.append([_masked(bias, mask, dtype) for bias, mask in zip(given, masks, strict=True)])
     return made * (layers // len(made))  # one serves all layers
+
+
+def check_attention(masks: Sequence[Tensor], layers: int, dtype: torch.dtype) -> None:
+    """Refuse graphs whose node pairs do not fit into memory, before any of them is computed.
+
+    Args:
+        masks: One entry per token, `[b, n]` per bucket.
+        layers: Number of layers with logits or biases of their own.
+        dtype: Type of the logits.
+    """
+    check_pairs_fit(masks, 2 * layers * dtype.itemsize, "attention")
+
+
+def check_pairs_fit(masks: Sequence[Tensor], bytes_per_pair: int, what: str) -> None:
+    """Raise a `ValueError` if something that holds a matrix of all node pairs needs more memory than there is."""
+    pairs = sum(mask.shape[0] * mask.shape[1] ** 2 for mask in masks)
+    largest = max((mask.shape[1] for mask in masks), default=0)
+    if masks:
+        check_memory(
+            pairs * bytes_per_pair, masks[0].device, f"{what} between all pairs of up to {largest} nodes",
+            "use smaller batches, or for large graphs the model gnn (DigraphGNN), whose cost grows with the edges",
+        )  # fmt: skip
 
 
 def _masked(bias: Float[Tensor, "b h n n"] | None, keys: Tensor, dtype: torch.dtype) -> Float[Tensor, "b h n n"]:

@@ -9,7 +9,7 @@ from torch import Tensor
 from magnetite.batching import Batch
 from magnetite.kernels._compat import assert_async
 from magnetite.nn.layers import mean_and_std
-from magnetite.nn.module import Module, unused
+from magnetite.nn.module import Module, of_kind, unused
 
 
 class Embedding(Module):
@@ -199,6 +199,8 @@ class CategoryEdges(_Categories):
 
 def embedding_of(given: "Embedding | Sequence[Embedding]", width: int) -> Embedding:
     """An embedding, or the sum of a list of them, with its parameters made."""
+    for part in given if isinstance(given, Sequence) else [given]:
+        of_kind(part, Embedding, "embedding")
     embedding = Summed(given) if isinstance(given, Sequence) else given
     if not isinstance(embedding, Summed):
         unused(embedding)

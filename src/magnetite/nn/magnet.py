@@ -10,6 +10,7 @@ from torch import Tensor
 from magnetite.batching import Batch
 from magnetite.encodings.checks import DEPTH, SIZE
 from magnetite.linalg.laplacian import shifted_laplacian
+from magnetite.nn.attention import check_pairs_fit
 from magnetite.nn.embeddings import Embedding
 from magnetite.nn.encoders.base import PositionEncoder, Positions
 from magnetite.nn.heads import Head
@@ -17,6 +18,10 @@ from magnetite.nn.models import GraphModel, no_biases
 
 Matrices = Float[Tensor, "b n n"]
 States = Float[Tensor, "b n d"]
+
+
+DENSE_BYTES = 28
+"""Bytes per node pair: the adjacency matrix, and real and imaginary part of the Laplacian with temporary copies."""
 
 
 class ChebyshevFilter(torch.nn.Module):
@@ -88,6 +93,8 @@ class MagNet(GraphModel):
     def body(self, states: Float[Tensor, "nodes d"], batch: Batch, positions: Positions) -> Float[Tensor, "nodes d"]:
         """All filters, bucket by bucket."""
         no_biases(positions)
+        if not torch.compiler.is_compiling():
+            check_pairs_fit(batch.filled(False), DENSE_BYTES, "MagNet's dense Laplacian")
         each = zip(batch.pad(states), batch.adjacency(), strict=True)
         return self.out(batch.unpad([self._filtered(padded, adjacency) for padded, adjacency in each]))
 

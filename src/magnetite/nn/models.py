@@ -1,5 +1,6 @@
 """Models: embedding + positions → body → head. They take batches, graphs or PyG batches, and are saved as a folder."""
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,8 +10,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from magnetite.batching import Batch, batch
+from magnetite.encodings.carried import carried, carried_names, fits
 from magnetite.encodings.checks import DEPTH, DROPOUT, SIZE
 from magnetite.graphs import Digraphs
+from magnetite.io.interop import check_pyg
+from magnetite.io.pyg import joined
 from magnetite.nn import checkpoint
 from magnetite.nn.attention import Biases, Block, attention_biases
 from magnetite.nn.embeddings import Embedding, SameNodes, embedding_of
@@ -18,7 +22,7 @@ from magnetite.nn.encoders.base import Combined, PositionEncoder, Positions
 from magnetite.nn.gnn import GCN, GNN
 from magnetite.nn.heads import Head
 from magnetite.nn.layers import Norm
-from magnetite.nn.module import Module, remade, unused
+from magnetite.nn.module import Module, of_kind, remade, unused
 
 States = Float[Tensor, "nodes d"]
 
@@ -50,7 +54,7 @@ class GraphModel(Module):
         self.width = width
         self.position = Combined(position) if isinstance(position, Sequence) else position
         self.embedding = embedding_of(SameNodes() if embedding is None else embedding, width)
-        self.head = unused(head)
+        self.head = unused(of_kind(head, Head, "head"))
         self.head.setup(width)
 
     def forward(self, graphs: Any) -> Tensor:
@@ -77,15 +81,23 @@ class GraphModel(Module):
         raise NotImplementedError
 
     def prepare(self, graphs: Any) -> Batch:
-        """Encode and batch graphs (`Digraphs`, or PyG's `Data` or `Batch`) on the device of the parameters."""
+        """Encode and batch graphs (`Digraphs`, or PyG's `Data` or `Batch`) on the device of the parameters.
+
+        Encodings that PyG data carry from a transform are used if they are those of the position encoder and of these
+        edges, otherwise computed.
+        """
         device = next(self.parameters()).device
-        if not isinstance(graphs, Digraphs) and not hasattr(graphs, "edge_index") and not isinstance(graphs, list):
-            raise TypeError(
-                f"expected magnetite.batch(graphs, …), Digraphs, or PyG's Data or Batch, got {type(graphs)}"
-            )
-        graphs = (graphs if isinstance(graphs, Digraphs) else Digraphs.from_pyg(graphs)).to(device)
+        given = graphs
+        if not isinstance(graphs, Digraphs):
+            if not hasattr(graphs, "edge_index") and not isinstance(graphs, list):
+                check_pyg(graphs)
+                raise TypeError(
+                    f"expected magnetite.batch(graphs, …), Digraphs, or PyG's Data or Batch, got {type(graphs)}"
+                )
+            graphs = Digraphs.from_pyg(graphs)
+        graphs = graphs.to(device)
         encodings = {} if self.position is None else self.position.encodings()
-        return batch(graphs, **{name: encoding(graphs) for name, encoding in encodings.items()})
+        return batch(graphs, **{name: _encoded(encoding, graphs, given) for name, encoding in encodings.items()})
 
     def save(self, folder: str | Path) -> None:
         """Write `model.json` and `model.safetensors` into a folder."""
@@ -219,6 +231,24 @@ class DigraphGNN(GraphModel):
         """The network."""
         no_biases(positions)
         return self.local(states, batch)
+
+
+def _encoded(encoding: Any, graphs: Digraphs, data: Any) -> Any:
+    """The encoding that PyG data carry, if it is this one of these graphs; otherwise computed, with a warning."""
+    if isinstance(data, list) and data and carried_names(data[0]):
+        data = joined(data)
+    found = carried(data, encoding, graphs)
+    if found is not None:
+        return found
+    others = [name for name in carried_names(data) if fits(name, data, encoding)]
+    if others:
+        warnings.warn(
+            f"the encoding {others[0]!r} of the PyG data has other parameters than {encoding}, or its graphs have "
+            "changed since: it is computed again, in every call; give transform and encoder the same parameters",
+            UserWarning,
+            stacklevel=5,
+        )
+    return encoding(graphs)
 
 
 def no_biases(positions: Positions) -> None:

@@ -14,6 +14,9 @@ from magnetite.encodings.checks import domain_of, fitted
 HOMES = ("magnetite.nn", "magnetite.encodings", "magnetite.linalg.potential")
 """Packages whose classes may occur in a description."""
 
+BEFORE: dict[str, dict[str, Any]] = {"SPE": {"scaling": "none"}}
+"""Arguments that older descriptions do not have, by class, with the values that these models were trained with."""
+
 _CLASSES: dict[str, type] = {}
 """All subclasses of `Module`, by the name under which they are saved."""
 
@@ -107,7 +110,23 @@ def rebuild(description: Any) -> Any:
     if list(description) == ["dict"]:
         return {rebuild(key): rebuild(value) for key, value in description["dict"]}
     values = {name: rebuild(value) for name, value in description.items() if name != "class"}
+    values = {**BEFORE.get(description["class"], {}), **values}
     return _class(description["class"])(**values)
+
+
+def of_kind(part: Any, kind: type, argument: str) -> Any:
+    """The part, refused unless it is of this class, which says how it is set up, called and saved.
+
+    >>> from magnetite.nn import Head
+    >>> of_kind(torch.nn.Linear(4, 2), Head, "head")
+    Traceback (most recent call last):
+    TypeError: head must be a subclass of magnetite.nn.Head, got Linear: make the Linear in its setup, see docs/pyg.md
+    """
+    if not isinstance(part, kind):
+        given = type(part).__name__
+        how = f": make the {given} in its setup, see docs/pyg.md" if isinstance(part, torch.nn.Module) else ""
+        raise TypeError(f"{argument} must be a subclass of magnetite.nn.{kind.__name__}, got {given}{how}")
+    return part
 
 
 def unused(part: Any) -> Any:

@@ -77,7 +77,7 @@ def sat_plus_plus(
         width,
         layers,
         head=SequenceHead(sizes.words, sizes.length, lowered=lowered),
-        position=position if position is not None else MagLapNet(k=25, width=width, sign=SignGNN()),
+        position=position if position is not None else MagLapNet(25, width, scaling="none", sign=SignGNN()),
         embedding=CategoryNodes(sizes.nodes, dropout={"attribute": 0.15}),
         local=GNN(width, edge_features=CategoryEdges(sizes.edges)),
         degree_scaled=True,

@@ -8,6 +8,7 @@ Digraphs(64 graphs, ...)
 from magnetite.tasks.base import Examples, PairTargets, Split, Task
 from magnetite.tasks.datasets import DataSet
 from magnetite.tasks.distances import Distances, pair_targets
+from magnetite.tasks.links import split_links
 from magnetite.tasks.sorting import Sorting
 from magnetite.tasks.supervised import Supervised
 
@@ -25,4 +26,5 @@ __all__ = [
     "Supervised",
     "Task",
     "pair_targets",
+    "split_links",
 ]

@@ -6,7 +6,8 @@ A data set on disk is a file that `magnetite.read` reads, or a folder in one of 
   `splits/NAME/{train,valid,test}.csv`, with ids;
 - OGB's CSV layout: `raw/edge.csv.gz`, `raw/num-node-list.csv.gz`, …, and `split/NAME/` (see `magnetite.io.ogb`);
 - graph files of any format with a table `labels.csv`, which has a column `graph` with the name of the file, one column
-  per target and optionally `split`; and optionally `nodes.csv`, with columns `graph`, `node`, features and targets;
+  per target and optionally `split`; and optionally `nodes.csv`, with columns `graph`, `node`, features and targets, and
+  `links.csv`, with columns `graph`, `source`, `target` and `split`, for tasks about links;
 - what `magnetite data` writes.
 
 `package.module:name` stands for a PyG data set, or a function that returns one. It imports the module, which runs its
@@ -27,14 +28,14 @@ import torch
 from torch import Tensor
 
 from magnetite.batching import QueryPairs
-from magnetite.graphs import Digraphs, read
+from magnetite.graphs import Digraphs, read_graphs
 from magnetite.io.ogb import is_ogb, read_ogb
 from magnetite.io.storage import as_bytes
 from magnetite.io.tables import read_splits
 from magnetite.packed import starts
 from magnetite.tasks import shards
 from magnetite.tasks.base import SPLITS, Examples
-from magnetite.tasks.labelled import is_labelled, joined, read_labelled
+from magnetite.tasks.labelled import graph_files, is_labelled, joined, read_labelled
 
 Ids = Mapping[str, Tensor]
 """The ids of the graphs, nodes or node pairs of each split; or masks."""
@@ -104,7 +105,7 @@ def data_set(data: Any) -> DataSet:
     if path.is_dir():
         return _of_folder(path)
     if path.is_file():
-        return DataSet(read(path), source=str(path.resolve()))
+        return DataSet(read_graphs(path), source=str(path.resolve()))
     if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", str(data)):
         return _of_name(str(data))
     if str(data) == MEMORY:
@@ -188,8 +189,9 @@ LAYOUTS: dict[str, Layout] = {
         lambda folder: (folder / shards.MANIFEST).is_file(), _of_shards, f"{shards.MANIFEST} of `magnetite data`"
     ),
     "ogb": Layout(is_ogb, _of_ogb, "raw/edge.csv.gz and raw/num-node-list.csv.gz as in OGB"),
-    "labelled": Layout(is_labelled, _of_labelled, "graph files with a table labels.csv or nodes.csv"),
+    "labelled": Layout(is_labelled, _of_labelled, "graph files with a table labels.csv, nodes.csv or links.csv"),
     "saved": Layout(lambda folder: bool(_saved(folder)), _of_saved, ".safetensors files written by Digraphs.save"),
+    "files": Layout(lambda folder: bool(graph_files(folder)), _of_labelled, "graph files, for links"),
 }
 """The layouts of folders by name, in the order in which they are tried."""
 

@@ -38,7 +38,7 @@ DEGREES = {False: (1.0, 1.5, 2.0), True: (1.0, 1.5, 2.0, 2.5, 3.0)}
 
 PRESETS: Presets = {
     "paper": {
-        "encoding": {"k": 16, "rank": 16},
+        "encoding": {"k": 16, "rank": 16, "scaling": "none"},
         "optim": {
             "lr": 4e-4, "weight_decay": 6e-5, "betas": (0.7, 0.9), "clip": 0.075,
             "batch": 384, "epochs": 30, "warmup": 2,

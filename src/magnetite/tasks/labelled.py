@@ -1,6 +1,9 @@
-"""Graph files with tables: `labels.csv` has targets of the graphs, `nodes.csv` features and targets of the nodes."""
+"""Graph files with tables.
 
-from collections.abc import Mapping, Sequence
+`labels.csv` has targets of the graphs, `nodes.csv` features and targets of the nodes, `links.csv` a split of the edges.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,15 +11,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from magnetite.graphs import FORMATS, Digraphs, node_numbers, read
+from magnetite.graphs import FORMATS, Digraphs, node_numbers, read_graphs
 from magnetite.io.tables import TABLES, Table, existing, read_table
 from magnetite.tasks.base import SPLITS
 
-LABELS, NODES = "labels", "nodes"
+LABELS, NODES, LINKS = "labels", "nodes", "links"
 """Names of the tables."""
 
-GRAPH, NODE, SPLIT = "graph", "node", "split"
+GRAPH, NODE, SOURCE, TARGET, SPLIT = "graph", "node", "source", "target", "split"
 """Columns of the tables that are neither features nor targets."""
+
+SPLIT_MASKS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
+"""The features of nodes and edges that hold their split."""
 
 SPLIT_NAMES = {"train": "train", "valid": "valid", "val": "valid", "test": "test"}
 
@@ -41,8 +47,8 @@ class Labelled:
 
 
 def is_labelled(folder: Path) -> bool:
-    """Whether a folder has graph files and a table of labels or of nodes."""
-    return any(existing(folder, name, TABLES) for name in (LABELS, NODES)) and bool(graph_files(folder))
+    """Whether a folder has graph files and a table of labels, nodes or links."""
+    return any(existing(folder, name, TABLES) for name in (LABELS, NODES, LINKS)) and bool(graph_files(folder))
 
 
 def read_labelled(folder: Path) -> Labelled:
@@ -53,13 +59,15 @@ def read_labelled(folder: Path) -> Labelled:
         _add_labels(found, read_table(path))
     if (path := existing(folder, NODES, TABLES)) is not None:
         _add_nodes(found, read_table(path))
+    if (path := existing(folder, LINKS, TABLES)) is not None:
+        _add_links(found, read_table(path))
     return found
 
 
 def graph_files(folder: Path) -> list[Path]:
     """The graph files of a folder, or of `graphs/` in it, sorted."""
     place = folder / "graphs" if (folder / "graphs").is_dir() else folder
-    tables = {f"{name}{extension}" for name in (LABELS, NODES) for extension in TABLES} | {"splits.json"}
+    tables = {f"{name}{extension}" for name in (LABELS, NODES, LINKS) for extension in TABLES} | {"splits.json"}
     return sorted(
         path
         for path in place.iterdir()
@@ -94,7 +102,7 @@ def joined(parts: Sequence[tuple[Path, Digraphs]]) -> Digraphs:
 
 
 def _one(path: Path) -> Digraphs:
-    graphs = read(path)
+    graphs = read_graphs(path)
     if len(graphs) != 1:
         raise ValueError(f"{path} has {len(graphs)} graphs, but labels are given by file: write one graph per file")
     return graphs
@@ -105,19 +113,7 @@ def _add_labels(found: Labelled, table: Table) -> None:
     if GRAPH not in table.columns:
         raise ValueError(f"{table.path} has no column {GRAPH!r} with the file of each graph: it has {_columns(table)}")
     numbers = _graph_numbers(found.names, table)
-    rows = np.full(len(found.names), -1)
-    for row, number in enumerate(numbers):
-        if rows[number] >= 0:
-            raise ValueError(
-                f"{table.where(row)}: graph {table.columns[GRAPH][row]!r} has a label already, in {table.unit} "
-                f"{table.lines[rows[number]]}: remove one of them"
-            )
-        rows[number] = row
-    missing = np.flatnonzero(rows < 0)
-    if missing.size:
-        raise ValueError(
-            f"{table.path} has no label for {found.names[missing[0]]}{_more(missing.size)}: add it, or remove the file"
-        )
+    rows = _rows(table, numbers, len(found.names), lambda number: found.names[number], "label")
     features = _features(found, table, rows, (GRAPH, SPLIT), found.graphs.graph_features, LABELS)
     found.graphs = found.graphs.replace(graph_features=features)
     if SPLIT in table.columns:
@@ -129,39 +125,106 @@ def _add_nodes(found: Labelled, table: Table) -> None:
     if NODE not in table.columns:
         raise ValueError(f"{table.path} has no column {NODE!r} with the name of each node: it has {_columns(table)}")
     graphs = found.graphs
-    if GRAPH in table.columns:
-        numbers = _graph_numbers(found.names, table)
-    elif len(graphs) == 1:
-        numbers = [0] * len(table)
-    else:
-        raise ValueError(f"{table.path} has no column {GRAPH!r}, but there are {len(graphs)} graphs: add it")
     names = graphs.names or node_numbers(graphs)
+    numbers = _graphs_of_rows(table, graphs, found.names)
+    nodes = _node_numbers(table, NODE, numbers, graphs, names, found.names)
+    rows = _rows(
+        table,
+        nodes,
+        graphs.num_nodes,
+        lambda node: f"node {names[node]!r} of {found.names[int(graphs.node_graph[node])]}",
+        "row",
+    )
+    features = _features(found, table, rows, (GRAPH, NODE, SPLIT), graphs.node_features, NODES)
+    if SPLIT in table.columns:
+        features |= {SPLIT_MASKS[split]: mask for split, mask in _split(table, rows).items()}
+    found.graphs = graphs.replace(node_features=features)
+
+
+def _add_links(found: Labelled, table: Table) -> None:
+    """Add masks of the edges."""
+    graphs = found.graphs
+    if SPLIT not in table.columns:
+        raise ValueError(f"{table.path} has no column {SPLIT!r} with train, valid or test: it has {_columns(table)}")
+    _, (source, target) = nodes_in_table(table, graphs, graphs.names or node_numbers(graphs), found.names)
+    first, second = graphs.edge_index.numpy()
+    known: dict[tuple[int, int], int] = {}
+    for row, edge in enumerate(zip(source.tolist(), target.tolist(), strict=True)):
+        if edge in known:
+            line = table.lines[known[edge]]
+            raise ValueError(f"{table.where(row)}: this edge is in {table.unit} {line} already: remove one of them")
+        known[edge] = row
+    rows = np.array([known.get(edge, -1) for edge in zip(first.tolist(), second.tolist(), strict=True)], dtype=np.int64)
+    missing = np.setdiff1d(np.arange(len(table)), rows)
+    if missing.size:
+        row = int(missing[0])
+        nodes = " to ".join(repr(table.texts(side)[row]) for side in (SOURCE, TARGET))
+        raise ValueError(f"{table.where(row)}: the graph has no edge from {nodes}: remove the row, or add the edge")
+    masks = _split(table, rows)
+    masks = {SPLIT_MASKS[split]: mask & torch.from_numpy(rows >= 0) for split, mask in masks.items()}
+    found.graphs = graphs.replace(edge_features={**graphs.edge_features, **masks})
+
+
+def nodes_in_table(
+    table: Table, graphs: Digraphs, names: Sequence[str], files: Sequence[str] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The graph, and the packed numbers `[2, rows]` of source and target, of each row of a table.
+
+    Args:
+        table: A table with columns `source` and `target`, and `graph`, if there are several graphs.
+        graphs: The graphs.
+        names: The name of each node.
+        files: The file of each graph, by which the column `graph` names it; otherwise by its number.
+    """
+    for side in (SOURCE, TARGET):
+        if side not in table.columns:
+            raise ValueError(f"{table.path} has no column {side!r} with the name of a node: it has {_columns(table)}")
+    files = files or [str(number) for number in range(len(graphs))]
+    numbers = _graphs_of_rows(table, graphs, files)
+    sides = [_node_numbers(table, side, numbers, graphs, names, files) for side in (SOURCE, TARGET)]
+    return np.array(numbers, dtype=np.int64), np.array(sides, dtype=np.int64).reshape(2, -1)
+
+
+def _rows(table: Table, numbers: Sequence[int], count: int, named: Callable[[int], str], what: str) -> np.ndarray:
+    """The row of each graph or node; an error if one has two rows, or none."""
+    rows = np.full(count, -1)
+    for row, number in enumerate(numbers):
+        if rows[number] >= 0:
+            raise ValueError(
+                f"{table.where(row)}: {named(number)} is in {table.unit} {table.lines[rows[number]]} already: remove "
+                "one of them"
+            )
+        rows[number] = row
+    missing = np.flatnonzero(rows < 0)
+    if missing.size:
+        raise ValueError(
+            f"{table.path} has no {what} for {named(int(missing[0]))}{_more(missing.size)}: add it, or remove the file"
+        )
+    return rows
+
+
+def _node_numbers(
+    table: Table, column: str, numbers: Sequence[int], graphs: Digraphs, names: Sequence[str], files: Sequence[str]
+) -> list[int]:
+    """The packed number of the node that each row names, in the graph of the row."""
     position = {key: node for node, key in enumerate(zip(graphs.node_graph.tolist(), names, strict=True))}
     if len(position) < len(names):
         raise ValueError(f"two nodes of a graph have the same name, so {table.path} cannot tell them apart: rename one")
-    rows = np.full(graphs.num_nodes, -1)
-    for row, key in enumerate(zip(numbers, table.texts(NODE), strict=True)):
-        node = position.get(key)
-        if node is None:
-            raise ValueError(f"{table.where(row)}: {found.names[key[0]]} has no node {key[1]!r}: remove the row")
-        if rows[node] >= 0:
-            raise ValueError(
-                f"{table.where(row)}: node {key[1]!r} of {found.names[key[0]]} is in {table.unit} "
-                f"{table.lines[rows[node]]} already: remove one of them"
-            )
-        rows[node] = row
-    missing = np.flatnonzero(rows < 0)
-    if missing.size:
-        node = int(missing[0])
-        raise ValueError(
-            f"{table.path} has no row for node {names[node]!r} of {found.names[int(graphs.node_graph[node])]}"
-            f"{_more(missing.size)}: add it"
-        )
-    features = _features(found, table, rows, (GRAPH, NODE, SPLIT), graphs.node_features, NODES)
-    if SPLIT in table.columns:
-        masks = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
-        features |= {masks[split]: mask for split, mask in _split(table, rows).items()}
-    found.graphs = graphs.replace(node_features=features)
+    found = []
+    for row, key in enumerate(zip(numbers, table.texts(column), strict=True)):
+        if key not in position:
+            raise ValueError(f"{table.where(row)}: {files[key[0]]} has no node {key[1]!r}: remove the row")
+        found.append(position[key])
+    return found
+
+
+def _graphs_of_rows(table: Table, graphs: Digraphs, files: Sequence[str]) -> list[int]:
+    """The graph of each row; a single graph need not be named."""
+    if GRAPH in table.columns:
+        return _graph_numbers(files, table)
+    if len(graphs) > 1:
+        raise ValueError(f"{table.path} has no column {GRAPH!r}, but there are {len(graphs)} graphs: add it")
+    return [0] * len(table)
 
 
 def _graph_numbers(names: Sequence[str], table: Table) -> list[int]:

@@ -1,4 +1,4 @@
-"""Kinds of targets: the loss and the metrics of regression, classification and multilabel classification."""
+"""Kinds of targets: the loss and the metrics of regression, classification, multilabel classification and links."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +19,9 @@ EXACT, THRESHOLDS = 10, 1001
 """Up to so many classes the AUC is exact; beyond, it is computed from so many thresholds, to limit its memory."""
 
 AUC, COUNTS = "auc", "counts"
+
+HITS = {"hits@10": 10, "hits@50": 50, "hits@100": 100}
+"""The number of negatives that each of these metrics looks at."""
 
 Targets = Callable[[Batch], tuple[Shaped[Tensor, "rows ..."], Bool[Tensor, " rows"]]]
 
@@ -77,7 +80,10 @@ class Scores:
         """
         found: dict[str, float] = {}
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "No (positive|negative) samples", UserWarning)  # see `_mean_auc`
+            # See `_mean_auc` and `_fill_empty`.
+            for message in ("No (positive|negative) samples", "The ``compute`` method of metric"):
+                warnings.filterwarnings("ignore", message, UserWarning)
+            self._fill_empty()
             computed = self.collection.compute()
         if AUC in computed:
             computed[AUC] = _mean_auc(computed[AUC], computed.pop(COUNTS))
@@ -86,6 +92,13 @@ class Scores:
             if value.numel() > 1:
                 found |= {f"{name}/{each}": float(one) for each, one in zip(self.names, value, strict=True)}
         return found
+
+    def _fill_empty(self) -> None:
+        """Give metrics without rows empty ones of the type of targets: another process may have all rows of a split."""
+        for metric in self.collection.values(copy_state=False):
+            rows: Any = getattr(metric, "target", None)
+            if isinstance(rows, list) and not rows:
+                rows.append(torch.zeros(0, dtype=self.kind.dtype, device=self.state.device))
 
 
 def _mean_auc(values: Float[Tensor, "*outputs"], counts: Float[Tensor, " counts"]) -> Float[Tensor, ""]:
@@ -156,6 +169,54 @@ def _of_labels(labels: int) -> dict[str, Any]:
     }
 
 
+def _of_links(outputs: int) -> dict[str, Any]:  # noqa: ARG001
+    from torchmetrics.classification import BinaryAccuracy, BinaryAUROC, BinaryAveragePrecision
+
+    found = {AUC: BinaryAUROC(), "ap": BinaryAveragePrecision(), "accuracy": BinaryAccuracy()}
+    return {**found, "ranks": _ranks(), COUNTS: _counter(1)}
+
+
+def _ranks() -> "Metric":
+    """Ranks of the links among the negatives of the split."""
+    from torchmetrics import Metric
+    from torchmetrics.utilities import dim_zero_cat
+
+    class Ranks(Metric):
+        """MRR and Hits@k.
+
+        The rank of a link is `r = 1 + #{negatives with a higher score} + ½ #{negatives with the same score}`, over all
+        negatives of the split; other links are not counted, which is called filtered. MRR is the mean of `1 / r`.
+        Hits@k is the fraction of links with a score above that of the k-th best negative; NaN if there are fewer.
+        """
+
+        preds: list[Tensor]
+        target: list[Tensor]
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.add_state("preds", [], dist_reduce_fx="cat")
+            self.add_state("target", [], dist_reduce_fx="cat")
+
+        def update(self, preds: Tensor, target: Tensor) -> None:
+            self.preds.append(preds.reshape(-1))
+            self.target.append(target.reshape(-1))
+
+        def compute(self) -> dict[str, Tensor]:
+            scores, labels = dim_zero_cat(self.preds), dim_zero_cat(self.target)
+            links, others = scores[labels > 0], scores[labels == 0].sort().values
+            above = len(others) - torch.searchsorted(others, links, right=True)
+            same = len(others) - torch.searchsorted(others, links) - above
+            ranks = 1 + above.double() + same.double() / 2
+            hits = {name: (above + same < count).double().mean() for name, count in HITS.items()}
+            none = scores.new_tensor(torch.nan)
+            return {
+                "mrr": ranks.reciprocal().mean(),
+                **{name: hits[name] if len(others) >= count else none for name, count in HITS.items()},
+            }
+
+    return Ranks()
+
+
 def _counter(outputs: int) -> "Metric":
     """Number of all targets, and of those of each class or label."""
     from torchmetrics import Metric
@@ -191,5 +252,11 @@ KINDS: dict[str, Kind] = {
         {"accuracy": True, "f1": True, "auc": True}, _cross_entropy, _of_classes, lambda outputs: outputs.softmax(-1)
     ),
     "multilabel": Kind({"auc": True, "f1": True, "accuracy": True}, _binary_cross_entropy, _of_labels, torch.sigmoid),
+    "link": Kind(
+        {"auc": True, "ap": True, "accuracy": True, "mrr": True, **dict.fromkeys(HITS, True)},
+        _binary_cross_entropy,
+        _of_links,
+        torch.sigmoid,
+    ),
 }
 """The kinds of targets by name."""

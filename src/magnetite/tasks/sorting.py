@@ -24,7 +24,7 @@ SHORTEST, LONGEST = 7, 16
 
 PRESETS: Presets = {
     "paper": {
-        "encoding": {"k": 25, "rank": 25},
+        "encoding": {"k": 25, "rank": 25, "scaling": "none"},
         "optim": {
             "lr": 4e-4, "weight_decay": 6e-5, "betas": (0.7, 0.9), "clip": 0.075,
             "batch": 1536, "epochs": 15, "warmup": 2,

@@ -1,4 +1,4 @@
-"""Your own data: graphs with features, and targets of graphs, nodes or node pairs."""
+"""Your own data: graphs with features, and targets of graphs, nodes, node pairs or links."""
 
 import hashlib
 from collections.abc import Mapping
@@ -21,13 +21,18 @@ from magnetite.nn.layers import mean_and_std
 from magnetite.packed import starts
 from magnetite.tasks.base import Examples, Presets, Split, Task, check_split
 from magnetite.tasks.datasets import MEMORY, DataSet, data_set
+from magnetite.tasks.links import FOLDS, check_options, split_links
+from magnetite.tasks.links import SPLIT as LINKS
 from magnetite.tasks.metrics import query_of
-from magnetite.tasks.schema import Schema
-from magnetite.tasks.scores import KINDS, Kind, Scores
-from magnetite.tasks.targets import GIVEN, LEVELS, Targets, mask_names, targets_of
+from magnetite.tasks.schema import Schema, node_features
+from magnetite.tasks.scores import HITS, KINDS, Kind, Scores
+from magnetite.tasks.targets import GIVEN, ROWS, Targets, mask_names, targets_of
 
 TARGET, SELECTED = "target", "selected"
 """Names of the features that hold the targets, and whether a node belongs to the split."""
+
+LINK = "link"
+"""The level, and the kind of target, of links."""
 
 MOST_CATEGORIES = 1_000_000
 """Integer features with larger values are not categories."""
@@ -68,24 +73,29 @@ Columns = int | tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Supervised(Task):
-    """Predict targets of your own graphs: of each graph, each node, or some node pairs.
+    """Predict targets of your own graphs: of each graph, each node, some node pairs, or links.
 
     Integer features are categories; floating-point features are quantities, and standardised. A drawn split keeps the
-    proportions of the classes. If there are several graphs, nodes and node pairs are split graph by graph.
+    proportions of the classes. If there are several graphs, nodes and node pairs are split graph by graph. Links are
+    split as in `magnetite.tasks.split_links`.
 
     Args:
         data: `Digraphs` with features, PyG graphs, a folder or file of graphs (`magnetite.tasks.datasets` lists the
             layouts), or `module:name` of a PyG data set.
-        target: Name of the feature to predict, or names of several.
-        level: What has a target: graph, node or pair.
-        kind: regression, classification (one class each) or multilabel (several yes-or-no targets).
+        target: Name of the feature to predict, or names of several; existence or direction of links.
+        level: What has a target: graph, node, pair or link.
+        kind: regression (the default), classification (one class each) or multilabel (several yes-or-no targets).
         splits: Fractions of training, validation and test; the name of a split of the data; or ids or masks by split.
-            By default the split of the data if they have one, otherwise 0.8, 0.1 and 0.1.
-        features: Names of the node and edge features that the model reads; all by default.
+            By default the split of the data if they have one, otherwise 0.8, 0.1 and 0.1. For links, of edges.
+        features: Names of the features that the model reads; by default all node and edge features. Graph features,
+            which all nodes of the graph have, are read only if they are named.
         continuous: Names of integer features that are quantities, not categories.
         class_weights: `balanced`, or one weight per class; equal weights by default.
         select: Metric by which validation chooses the best model; by default rmse, accuracy or auc.
-        seed: Seed of a drawn split.
+        negatives: Pairs without a link, which links are told from: random (the default), reversed or both.
+        folds: Number of folds of training links, each of which is predicted from the others.
+        reverse_in_training: Whether the reverse of a validation or test link may be in the training graph.
+        seed: Seed of a drawn split, and of negatives.
         fingerprint: Hash of the data; other data are refused.
         shard_size: Number of graphs that are taken at a time.
 
@@ -102,21 +112,22 @@ class Supervised(Task):
     data: Any
     target: str | tuple[str, ...] = "y"
     level: str = "graph"
-    kind: str = "regression"
+    kind: str | None = None
     splits: Any = None
     features: tuple[str, ...] | None = None
     continuous: tuple[str, ...] = ()
     class_weights: str | tuple[float, ...] | None = None
     select: str | None = None
+    negatives: str | None = None
+    folds: Annotated[int, COUNT] = FOLDS
+    reverse_in_training: bool = False
     seed: Annotated[int, SEED] = 0
     fingerprint: str = ""
     shard_size: Annotated[int, COUNT] = 10_000
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, known in (("level", LEVELS), ("kind", tuple(KINDS))):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
+        self._check_level()
         object.__setattr__(self, "data", self.data_set)  # so that a copy with other options does not read it again
         found = self._found_fingerprint()
         if self.fingerprint not in ("", found):
@@ -137,15 +148,42 @@ class Supervised(Task):
         return data_set(self.data)
 
     @cached_property
+    def asked(self) -> DataSet:
+        """The graphs that models see, with targets of graphs, nodes or node pairs; links are node pairs."""
+        if self.level != LINK:
+            return self.data_set
+        return split_links(
+            self.data_set,
+            self.target_names[0],
+            self.negatives,
+            self.splits,
+            self.folds,
+            self.reverse_in_training,
+            self.seed,
+        )
+
+    @cached_property
     def targets(self) -> Targets:
         """The targets of all graphs, nodes or node pairs."""
-        return targets_of(self.data_set, self.target_names, self.level, self.kind, self.splits, self.seed)
+        splits = self.splits if self.asked is self.data_set else LINKS
+        return targets_of(self.asked, self.target_names, self.rows, self._kind_name, splits, self.seed)
+
+    @property
+    def rows(self) -> str:
+        """What has a row of outputs: graph, node or pair."""
+        return ROWS[self.level]
 
     @cached_property
     def node_inputs(self) -> dict[str, Columns]:
         """The node features that the model reads."""
-        features = self.data_set.graphs.node_features
-        hidden = {*mask_names(self.data_set), *(self.target_names if self.level == "node" else ())}
+        graphs = self.data_set.graphs
+        named = set(self.features or ()) - set(self.target_names if self.level == "graph" else ())
+        features = {
+            name: values
+            for name, values in node_features(graphs).items()
+            if name in named or name in graphs.node_features
+        }
+        hidden = {*mask_names(features), *(self.target_names if self.level == "node" else ())}
         hidden |= {name for name in self.data_set.labels if name not in (self.features or ())}
         return self._inputs({name: values for name, values in features.items() if name not in hidden}, "node")
 
@@ -156,7 +194,9 @@ class Supervised(Task):
         if "weight" in graphs.edge_features:
             raise ValueError("an edge feature must not be called 'weight', the name of the weights: rename it")
         weights = {} if graphs.weights is None else {"weight": graphs.weights}
-        return self._inputs({**graphs.edge_features, **weights}, "edge")
+        hidden = mask_names(graphs.edge_features) if self.level == LINK else ()
+        features = {name: values for name, values in graphs.edge_features.items() if name not in hidden}
+        return self._inputs({**features, **weights}, "edge")
 
     @property
     def target_names(self) -> tuple[str, ...]:
@@ -180,7 +220,8 @@ class Supervised(Task):
         nodes, edges = (
             {name: size if isinstance(size, int) else len(size) for name, size in each.items()} for each in inputs
         )
-        return Schema(self.level, self.kind, self.target_names, self.targets.classes, nodes, edges)
+        texts = {name: self.data_set.classes[name] for name in nodes if name in self.data_set.classes}
+        return Schema(self.level, self._kind_name, self.target_names, self.targets.classes, nodes, edges, texts)
 
     def derived(self, preset: str) -> dict[str, dict[str, Any]]:
         """Batch size and number of epochs for this number of training graphs."""
@@ -222,13 +263,13 @@ class Supervised(Task):
         """One output per target or class; numbers have the units of the targets."""
         outputs = self.targets.outputs
         head: Head
-        if self.level == "graph":
+        if self.rows == "graph":
             head = GraphHead(outputs, readout)
-        elif self.level == "node":
+        elif self.rows == "node":
             head = NodeHead(outputs)
         else:
             head = PairHead(outputs, pair_channels=pair_channels)
-        if self.kind != "regression":
+        if self._kind_name != "regression":
             return head
         rescaled = Rescaled(head, outputs)
         rescaled.fit(self._training_targets)
@@ -237,9 +278,9 @@ class Supervised(Task):
     def weights(self, examples: Examples) -> Float[Tensor, " graphs"]:
         """Sum of the weights of each graph's targets: their number, unless classes have weights."""
         graphs = examples.graphs
-        if self.level == "graph":
+        if self.rows == "graph":
             return self._row_weights(graphs.graph_features[TARGET])
-        if self.level == "node":
+        if self.rows == "node":
             weights, pointer = self._row_weights(graphs.node_features[TARGET]), graphs.node_ptr
             weights = torch.where(graphs.node_features[SELECTED], weights, 0.0)
         else:
@@ -262,10 +303,10 @@ class Supervised(Task):
 
     def rows_of(self, batch: Batch) -> tuple[Shaped[Tensor, "rows ..."], Bool[Tensor, " rows"]]:
         """The targets in a batch, and which of them are real and belong to the split."""
-        if self.level == "graph":
+        if self.rows == "graph":
             targets = batch.graph_features[TARGET]
             return targets, torch.ones(len(targets), dtype=torch.bool, device=targets.device)
-        if self.level == "node":
+        if self.rows == "node":
             return batch.node_features[TARGET], batch.node_features[SELECTED] & batch.node_mask
         query = query_of(batch)
         return query.labels, query.mask
@@ -285,6 +326,21 @@ class Supervised(Task):
         """The names of the targets."""
         return self.target_names
 
+    def _check_level(self) -> None:
+        """Raise an error unless level, kind and the options of links fit together."""
+        kinds = tuple(kind for kind in KINDS if kind != LINK)
+        if self.level not in ROWS:
+            raise ValueError(f"level must be one of {', '.join(ROWS)}, got {self.level!r}")
+        if self.level == LINK:
+            if self.kind not in (None, LINK):
+                raise ValueError(f"links are there or not, so kind is not {self.kind}: leave it out")
+            check_options(", ".join(self.target_names), self.negatives, self.folds)
+            return
+        if self.kind not in (None, *kinds):
+            raise ValueError(f"kind must be one of {', '.join(kinds)}, got {self.kind!r}")
+        if self.negatives is not None:
+            raise ValueError(f"negatives are for level link, not for level {self.level}: leave them out")
+
     def _check_selectable(self) -> None:
         """Raise an error if the validation split is too small or too uniform for the metric that chooses the model."""
         valid = self.targets.values[self.targets.masks["valid"]]
@@ -292,20 +348,31 @@ class Supervised(Task):
             raise ValueError("select r2 needs at least two validation targets, got 1: select another metric")
         if self.selects == "auc" and bool((valid == valid[0]).all()):
             raise ValueError("select auc needs validation targets that differ: select another metric, or other splits")
+        needed, negatives = HITS.get(self.selects, 0), int((valid == 0).sum())
+        if negatives < needed:
+            raise ValueError(
+                f"select {self.selects} needs {needed} negatives in validation, got {negatives}: select another metric"
+            )
 
     def _found_fingerprint(self) -> str:
         """The fingerprint of the data and of splits that are given."""
         found = self.data_set.fingerprint
         if not isinstance(self.splits, Mapping):
             return found
+        if self.asked is not self.data_set:
+            return self.asked.fingerprint
         digest = hashlib.sha256(found.encode())
         for name, mask in self.targets.masks.items():
             digest.update(name.encode() + as_bytes(mask.contiguous()))
         return digest.hexdigest()[:16]
 
     @property
+    def _kind_name(self) -> str:
+        return self.kind or (LINK if self.level == LINK else "regression")
+
+    @property
     def _kind(self) -> Kind:
-        return KINDS[self.kind]
+        return KINDS[self._kind_name]
 
     @property
     def _training_targets(self) -> Tensor:
@@ -323,15 +390,16 @@ class Supervised(Task):
 
     def _select(self, split: str) -> Examples:
         """The graphs that have targets of the split, with the features that the model reads."""
-        data, targets, mask = self.data_set, self.targets, self.targets.masks[split]
+        data, targets, mask = self.asked, self.targets, self.targets.masks[split]
         graphs = data.graphs
-        nodes = {name: graphs.node_features[name] for name in self.node_inputs}
+        held = node_features(graphs)
+        nodes = {name: held[name] for name in self.node_inputs}
         edges = {name: graphs.edge_features[name] for name in self.edge_inputs if name != "weight"}
         of_graphs: dict[str, Tensor] = {}
         query = None
-        if self.level == "graph":
+        if self.rows == "graph":
             of_graphs = {TARGET: targets.values}
-        elif self.level == "node":
+        elif self.rows == "node":
             nodes |= {TARGET: targets.values, SELECTED: mask}
         elif data.pairs is not None:
             counts = torch.zeros(len(graphs), dtype=torch.long).index_add_(0, targets.graph, mask.long())
@@ -348,17 +416,15 @@ class Supervised(Task):
         return examples if bool(chosen.all()) else examples.select(chosen.nonzero().squeeze(1))
 
     def _inputs(self, features: Mapping[str, Tensor], side: str) -> dict[str, Columns]:
-        known = {*self.data_set.graphs.node_features, *self.data_set.graphs.edge_features, "weight"}
+        known = {*node_features(self.data_set.graphs), *self.data_set.graphs.edge_features, "weight"}
         for name in (*(self.features or ()), *self.continuous):
             if name not in known:
                 raise ValueError(f"the data have no feature {name!r}: they have {', '.join(sorted(known))}")
         chosen = {name: values for name, values in features.items() if self.features is None or name in self.features}
-        for name in chosen:
-            if name in self.data_set.classes:
-                raise ValueError(
-                    f"{side} feature {name!r} is text, which is only read as a target: number its categories 0, 1, …, "
-                    "or name the features to read in features"
-                )
+        for name in self.data_set.classes.keys() & chosen.keys():
+            missing = (chosen[name] < 0).nonzero()
+            if len(missing):
+                raise ValueError(f"{side} feature {name!r} of {side} {int(missing[0])} is missing: give it a value")
         return {name: _columns(name, values, side, name in self.continuous) for name, values in chosen.items()}
 
     def _row_weights(self, targets: Shaped[Tensor, "rows ..."]) -> Float[Tensor, " rows"]:
@@ -370,9 +436,9 @@ class Supervised(Task):
     def _weights(self) -> dict[str, Tensor]:
         """Standard deviations of the targets, and weights of the classes."""
         train = self._training_targets
-        if self.class_weights is not None and self.kind != "classification":
-            raise ValueError(f"class_weights are for classification, not for {self.kind}: leave them out")
-        if self.kind == "regression":
+        if self.class_weights is not None and self._kind_name != "classification":
+            raise ValueError(f"class_weights are for classification, not for {self._kind_name}: leave them out")
+        if self._kind_name == "regression":
             return {"scale": mean_and_std(train)[1].float()}
         found = {"scale": torch.ones(1)}
         if self.class_weights is not None:

@@ -26,7 +26,8 @@ MASKS = {
 GIVEN = "given"
 """What a configuration stores in place of ids or masks that were in memory."""
 
-LEVELS = ("graph", "node", "pair")
+ROWS = {"graph": "graph", "node": "node", "pair": "pair", "link": "pair"}
+"""The levels of targets, and what has a row of outputs in each: links are node pairs that are drawn from the edges."""
 
 Masks = dict[str, Bool[Tensor, " rows"]]
 
@@ -67,15 +68,15 @@ def targets_of(data: DataSet, names: Sequence[str], level: str, kind: str, split
     """
     columns = [_column(data, name, level) for name in names]
     graph = _graph_of_rows(data, level)
-    chosen = _chosen(data, level, splits)
-    masks = _given(chosen, graph, len(data.graphs), level) if isinstance(chosen, Mapping) else {}
+    chosen = chosen_split(data, masks_of(data.graphs.node_features) if level == "node" else {}, splits)
+    masks = given_masks(chosen, graph, len(data.graphs), level) if isinstance(chosen, Mapping) else {}
     if masks:
         columns = [_without_unused(column, masks) for column in columns]
     for name, column in zip(names, columns, strict=True):
         _check_known(column, name, level, data, graph)
     values, classes = _ENCODED[kind](columns, names)
     if isinstance(chosen, tuple):
-        masks = _drawn(chosen, graph, len(data.graphs), values if kind == "classification" else None, seed)
+        masks = drawn_masks(chosen, graph, len(data.graphs), values if kind == "classification" else None, seed)
     for split, mask in masks.items():
         if not bool(mask.any()):
             raise ValueError(f"the {split} split has no {level}: give every split at least one")
@@ -85,10 +86,10 @@ def targets_of(data: DataSet, names: Sequence[str], level: str, kind: str, split
     return Targets(values, graph, masks, classes)
 
 
-def mask_names(data: DataSet) -> tuple[str, ...]:
-    """Node features that hold the splits, and are not read by a model."""
+def mask_names(features: Mapping[str, Tensor]) -> tuple[str, ...]:
+    """Features of nodes or edges that hold the splits, and are not read by a model."""
     known = {name for names in MASKS.values() for name in names if name.endswith("mask")}
-    return tuple(name for name in data.graphs.node_features if name in known)
+    return tuple(name for name in features if name in known)
 
 
 def _column(data: DataSet, name: str, level: str) -> Shaped[Tensor, "rows columns"]:
@@ -162,7 +163,7 @@ def _labels(columns: Sequence[Tensor], names: Sequence[str]) -> tuple[Float[Tens
     return torch.cat([column.float() for column in columns], 1), ()
 
 
-_ENCODED = {"regression": _numbers, "classification": _classes, "multilabel": _labels}
+_ENCODED = {"regression": _numbers, "classification": _classes, "multilabel": _labels, "link": _labels}
 
 
 def _graph_of_rows(data: DataSet, level: str) -> Int[Tensor, " rows"]:
@@ -174,9 +175,14 @@ def _graph_of_rows(data: DataSet, level: str) -> Int[Tensor, " rows"]:
     return torch.arange(len(graphs))
 
 
-def _chosen(data: DataSet, level: str, splits: Any) -> Mapping[str, Any] | tuple[Any, ...]:
-    """The ids or masks of a split, or fractions to draw one."""
-    masks = _node_masks(data) if level == "node" else {}
+def chosen_split(data: DataSet, masks: Mapping[str, Tensor], splits: Any) -> Mapping[str, Any] | tuple[Any, ...]:
+    """The ids or masks of a split, or fractions to draw one.
+
+    Args:
+        data: The data set, which may have splits by name.
+        masks: Masks of the nodes or edges, if the data have them as features.
+        splits: What the user gave, as in `targets_of`.
+    """
     if splits is None:
         splits = masks or _own_splits(data)
     if isinstance(splits, str):
@@ -203,9 +209,8 @@ def _own_splits(data: DataSet) -> Any:
     return next(iter(data.splits.values()), FRACTIONS)
 
 
-def _node_masks(data: DataSet) -> dict[str, Tensor]:
-    """The masks of the nodes, as in PyG's data sets, with one column per split if there are several; or none."""
-    features = data.graphs.node_features
+def masks_of(features: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The masks among the features, as in PyG's data sets, with one column per split if there are several; or none."""
     masks = {
         split: next((features[name] for name in names if name in features), None) for split, names in MASKS.items()
     }
@@ -214,25 +219,40 @@ def _node_masks(data: DataSet) -> dict[str, Tensor]:
     return found if len(found) == len(SPLITS) and len(shapes) == 1 and len(next(iter(shapes))) <= 2 else {}
 
 
-def _given(splits: Mapping[str, Any], graph: Int[Tensor, " rows"], graphs: int, level: str) -> Masks:
-    """Masks from ids or masks of rows, or, for nodes and pairs of several graphs, of graphs."""
+def given_masks(splits: Mapping[str, Any], graph: Int[Tensor, " rows"], graphs: int, level: str) -> Masks:
+    """Masks from ids or masks of rows, or, for nodes, pairs and edges of several graphs, of graphs.
+
+    Args:
+        splits: Ids or masks by split.
+        graph: Graph of each row.
+        graphs: Number of graphs.
+        level: What the rows are, for messages.
+    """
     masks: Masks = {}
     for split in SPLITS:
-        names = [name for name in splits if name in MASKS[split]]
-        if len(names) != 1:
-            raise ValueError(f"splits must have train, valid and test, got {', '.join(map(str, splits)) or 'none'}")
-        given = splits[names[0]]
-        try:
-            given = given if isinstance(given, Tensor) else torch.as_tensor(np.asarray(given))
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"the {split} split must be a list of ids or a mask, got {given!r:.60}") from error
-        masks[split] = _mask(given.cpu(), graph, graphs, f"the {split} split", level)
+        masks[split] = _mask(as_ids(part_of(splits, split), split), graph, graphs, f"the {split} split", level)
     taken = torch.stack([masks[split].long() for split in SPLITS]).sum(0)
     if bool((taken > 1).any()):
         row = int((taken > 1).nonzero()[0])
         both = [split for split in SPLITS if bool(masks[split][row])]
         raise ValueError(f"{level} {row} is in {' and '.join(both)}: every {level} belongs to one split")
     return masks
+
+
+def part_of(splits: Mapping[str, Any], split: str) -> Any:
+    """What is given for a split, under one of its names."""
+    names = [name for name in splits if name in MASKS[split]]
+    if len(names) != 1:
+        raise ValueError(f"splits must have train, valid and test, got {', '.join(map(str, splits)) or 'none'}")
+    return splits[names[0]]
+
+
+def as_ids(given: Any, split: str) -> Tensor:
+    """Ids or a mask as a tensor."""
+    try:
+        return (given if isinstance(given, Tensor) else torch.as_tensor(np.asarray(given))).cpu()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the {split} split must be a list of ids or a mask, got {given!r:.60}") from error
 
 
 def _mask(given: Tensor, graph: Int[Tensor, " rows"], graphs: int, where: str, level: str) -> Bool[Tensor, " rows"]:
@@ -257,10 +277,18 @@ def _mask(given: Tensor, graph: Int[Tensor, " rows"], graphs: int, where: str, l
     return chosen[graph] if by_graph else chosen
 
 
-def _drawn(
+def drawn_masks(
     fractions: tuple[Any, ...], graph: Int[Tensor, " rows"], graphs: int, classes: Tensor | None, seed: int
 ) -> Masks:
-    """Random splits of these fractions: rows of a single graph and graphs by themselves, other rows graph by graph."""
+    """Random splits of these fractions: rows of a single graph and graphs by themselves, other rows graph by graph.
+
+    Args:
+        fractions: Sizes of training, validation and test split.
+        graph: Graph of each row.
+        graphs: Number of graphs.
+        classes: Class of each row, whose proportions every split keeps.
+        seed: Seed of the split.
+    """
     numbers = [float(each) for each in fractions if isinstance(each, int | float)]
     if (
         len(numbers) != len(SPLITS)

@@ -152,9 +152,9 @@ class TrainingData:
         self.steps = count // batch
         if not self.steps:
             raise ValueError(f"optim.batch must be at most {count}, the number of training graphs, got {batch}")
+        self._kept: Pool | None = None
         self.resident = self._whole is not None and self._fits(self._whole.examples)
         self.pool_steps = self.steps if self.resident else max(1, min(self.steps, config.pool // batch))
-        self._kept: Pool | None = None
         self._epoch: tuple[int, Rows] | None = None
 
     @property
@@ -230,7 +230,8 @@ class TrainingData:
     def _fits(self, examples: Examples) -> bool:
         if self.config.mode != "auto":
             return self.config.mode == "resident"
-        return _fits(examples, self.encodings, self.config.memory, self.share.processes)
+        fits, self._kept = _fits(examples, self.encodings, self.config.memory, self.share.processes)
+        return fits
 
 
 class EvaluationData:
@@ -247,8 +248,8 @@ class EvaluationData:
         self.examples, self.encodings, self.share = examples, encodings, share or Share()
         self.sizes = _sizes(self.examples)
         self.plan = evaluation_batches(self.sizes, min(config.tokens, EVALUATION_TOKENS), EVALUATION_QUERIES)
-        fits = _fits(self.examples, encodings, config.memory, self.share.processes)
-        self._kept = Pool.encode(self.examples, encodings) if fits else None
+        fits, pool = _fits(self.examples, encodings, config.memory, self.share.processes)
+        self._kept = (pool or Pool.encode(self.examples, encodings)) if fits else None
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -320,13 +321,19 @@ def _sizes(examples: Examples) -> Sizes:
     return Sizes(*(counts.cpu().numpy() for counts in (graphs.sizes, graphs.edge_ptr.diff(), examples.query_counts)))
 
 
-def _fits(examples: Examples, encodings: Encodings, memory: float, processes: int) -> bool:
-    """Whether the encodings of all examples fit into `memory` GiB and into free memory, estimated from a sample."""
+def _fits(examples: Examples, encodings: Encodings, memory: float, processes: int) -> tuple[bool, Pool | None]:
+    """Whether the encodings of all examples fit into `memory` GiB and into free memory, estimated from a sample.
+
+    If they fit and the sample has all examples, such as a single large graph, it is returned, to be encoded once.
+    """
     device = examples.graphs.device
     limit = min(memory * 2**30, room(device, processes))
     ids = torch.linspace(0, len(examples) - 1, min(SAMPLE, len(examples)), device=device).long()
-    sample = Pool.encode(examples.select(ids), encodings)
-    return sample.bytes / len(ids) * len(examples) <= limit
+    sample = Pool.encode(examples if len(ids) == len(examples) else examples.select(ids), encodings)
+    if device.type == "cuda":
+        torch.cuda.empty_cache()  # other processes on this GPU can use what the eigensolver needed
+    fits = sample.bytes / len(ids) * len(examples) <= limit
+    return fits, sample if fits and len(ids) == len(examples) else None
 
 
 def _fresh_count(task: Task) -> int:

@@ -12,15 +12,20 @@ from torch import Tensor
 
 from magnetite.batching import QueryPairs
 from magnetite.graphs import Digraphs, node_numbers
+from magnetite.io.tables import read_table
 from magnetite.nn import GraphModel
-from magnetite.packed import ragged_rows, starts
+from magnetite.packed import ragged_rows
 from magnetite.tasks import Examples, Task
 from magnetite.tasks.datasets import data_set
+from magnetite.tasks.links import node_pairs, pairs_in_table
 from magnetite.tasks.schema import Schema
 from magnetite.training import runs
 from magnetite.training.checkpoints import load
 from magnetite.training.config import Config, Data, configuration
 from magnetite.training.data import EvaluationData
+
+MOST_PAIRS = 10_000_000
+"""Number of node pairs up to which all are predicted if none are given."""
 
 
 def train(
@@ -97,70 +102,91 @@ class Run:
         """What the model reads and predicts."""
         return runs.read_schema(self.folder)
 
-    def predict(self, graphs: Any, query: QueryPairs | None = None) -> Tensor | list[str]:
+    def predict(self, graphs: Any, pairs: Any = None) -> Tensor | list[str]:
         """Predictions for other graphs, in their order.
 
         Numbers have the units of the target; classes are those of the data, a list if they are text; each of several
-        labels is true or false.
+        labels is true or false; links have probabilities. The model sees all edges of the graphs that are given.
 
         Args:
             graphs: `Digraphs`, PyG graphs, or a path as in `Supervised`, with the features of the training graphs.
-            query: Node pairs to predict for, in tasks about pairs; all node pairs by default.
+            pairs: Node pairs to predict for, in tasks about pairs or links: `[2, m]` for a single graph, or
+                `QueryPairs`; all node pairs by default.
         """
-        return self.schema.answers(self.outputs(graphs, query))
+        return self.schema.answers(self.outputs(graphs, pairs))
 
-    def table(self, sources: Sequence[str | Path]) -> dict[str, Any]:
+    def table(self, sources: Sequence[str | Path], pairs: str | Path | None = None) -> dict[str, Any]:
         """Answers for the graphs in files or folders, as columns: graph, node or node pair, answer, probabilities.
 
         Args:
             sources: Paths as in `Supervised`.
+            pairs: A table of the node pairs to predict for, with columns `source` and `target`, and `graph` with the
+                number of the graph, if there are several; all node pairs by default.
         """
         sets = [data_set(source) for source in sources]
-        graphs = Digraphs.concat(self.schema.read(each.graphs) for each in sets)
+        graphs = Digraphs.concat(self.schema.read(each) for each in sets)
         names = [name for each in sets for name in each.graphs.names or node_numbers(each.graphs)]
-        pairs = all_pairs(graphs) if self.schema.level == "pair" else None
+        query = None
+        if pairs is not None:
+            self._check_pairs()
+            query = pairs_in_table(read_table(Path(pairs)), graphs, names)
+        query = self._query(graphs, query)
         columns: dict[str, Any] = {"graph": np.arange(len(graphs))}
-        if self.schema.level == "node":
+        if self.schema.rows == "node":
             columns = {"graph": graphs.node_graph.numpy(), "node": names}
-        elif pairs is not None:
-            graph = torch.repeat_interleave(pairs.counts)
-            ends = (pairs.nodes + graphs.node_ptr[graph]).tolist()
+        elif query is not None:
+            graph = torch.repeat_interleave(query.counts)
+            ends = (query.nodes + graphs.node_ptr[graph]).tolist()
             columns = {"graph": graph.numpy()}
             columns |= {
                 side: [names[node] for node in nodes] for side, nodes in zip(("source", "target"), ends, strict=True)
             }
-        answers = self.schema.table(self.outputs(graphs, pairs))
+        answers = self.schema.table(self.outputs(graphs, query))
         return columns | {
             name: column.numpy() if isinstance(column, Tensor) else column for name, column in answers.items()
         }
 
     @torch.no_grad()
-    def outputs(self, graphs: Any, query: QueryPairs | None = None) -> Float[Tensor, "rows outputs"]:
+    def outputs(self, graphs: Any, pairs: Any = None) -> Float[Tensor, "rows outputs"]:
         """The outputs of the network for each graph, node or node pair: numbers, or logits.
 
         Args:
             graphs: `Digraphs`, PyG graphs, or a path as in `Supervised`, with the features of the training graphs.
-            query: Node pairs to predict for, in tasks about pairs; all node pairs by default.
+            pairs: Node pairs to predict for, as in `predict`.
         """
         schema, model = self.schema, self.model
-        graphs = schema.read(data_set(graphs).graphs)
-        pairs = all_pairs(graphs) if schema.level == "pair" and query is None else query
+        graphs = schema.read(data_set(graphs))
+        query = self._query(graphs, pairs)
         encodings = {} if model.position is None else model.position.encodings()
         device = next(model.parameters()).device
-        data = EvaluationData(Examples(graphs, pairs=pairs).to(device), encodings, Data())
+        data = EvaluationData(Examples(graphs, pairs=query).to(device), encodings, Data())
         rows = {"graph": torch.arange(len(graphs) + 1), "node": graphs.node_ptr}
-        pointer = rows[schema.level] if pairs is None else pairs.query_ptr
+        pointer = rows[schema.rows] if query is None else query.query_ptr
         outputs = [model(batch).float().cpu() for batch in data.batches()]
         found = torch.cat(outputs)
         rows = torch.cat([ragged_rows(pointer, torch.from_numpy(ids)) for ids in data.plan])
         return torch.empty_like(found).index_copy_(0, rows, found)
 
+    def _query(self, graphs: Digraphs, pairs: Any) -> QueryPairs | None:
+        """The node pairs to predict for, in tasks about pairs or links."""
+        if pairs is not None:
+            self._check_pairs()
+        elif self.schema.rows != "pair":
+            return None
+        else:
+            count = int((graphs.sizes.double() ** 2).sum())
+            if count > MOST_PAIRS:
+                raise ValueError(
+                    f"the graphs have {count:,} node pairs, more than {MOST_PAIRS:,}: give some of them in pairs"
+                )
+            return QueryPairs.all_of(graphs)
+        if isinstance(pairs, QueryPairs):
+            return pairs
+        nodes = torch.from_numpy(node_pairs(pairs, graphs, "pairs"))
+        counts = torch.tensor([0, nodes.shape[1]])
+        labels = torch.zeros(nodes.shape[1], dtype=torch.int16)
+        return QueryPairs(node_ptr=graphs.node_ptr, query_ptr=counts, nodes=nodes, labels=labels)
 
-def all_pairs(graphs: Digraphs) -> QueryPairs:
-    """All ordered node pairs of each graph, source by source."""
-    counts = graphs.sizes**2
-    size = torch.repeat_interleave(graphs.sizes, counts)
-    number = torch.arange(len(size)) - torch.repeat_interleave(starts(counts)[:-1], counts)
-    nodes = torch.stack([number // size, number % size])
-    labels = torch.zeros(len(size), dtype=torch.int16)
-    return QueryPairs(node_ptr=graphs.node_ptr, query_ptr=starts(counts), nodes=nodes, labels=labels)
+    def _check_pairs(self) -> None:
+        if self.schema.rows != "pair":
+            raise ValueError(f"the model predicts for each {self.schema.level}, not for node pairs: leave pairs out")

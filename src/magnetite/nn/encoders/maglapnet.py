@@ -35,7 +35,8 @@ class MagLapNet(PositionEncoder):
         heads: Number of attention heads.
         dropout: Dropout before the last layer.
         attention: Whether tokens attend to each other.
-        scaling: How entries of graphs of different sizes are made comparable: none, nodes (`√n γ`), or parts.
+        scaling: How entries of graphs of different sizes are made comparable: nodes (`√n γ`), parts, or none for the
+            unit vectors of the paper.
         sign: A SignNet, `f(γ_j) + f(−γ_j)` in place of `W γ_j` for all but the first vector: `SignMLP()` or
             `SignGNN()`, or their names `"mlp"` and `"gnn"`.
         random_signs: Whether training flips the sign of each eigenvector at random; None does so for real eigenvectors
@@ -59,7 +60,7 @@ class MagLapNet(PositionEncoder):
         heads: Annotated[int, SIZE] = 4,
         dropout: Annotated[float, DROPOUT] = 0.15,
         attention: bool = True,
-        scaling: str = "none",
+        scaling: str = "nodes",
         sign: "SignNet | str | None" = None,
         random_signs: bool | None = None,
         activation: str = "gelu",

@@ -10,7 +10,14 @@ from magnetite.batching import Batch
 from magnetite.encodings import Laplacian, MagneticLaplacian
 from magnetite.encodings.checks import DEPTH, SIZE
 from magnetite.nn.encoders.base import PositionEncoder, Positions
-from magnetite.nn.encoders.maglapnet import Spectral, check_same_k, eigenpairs_of, part_count, potential_count
+from magnetite.nn.encoders.maglapnet import (
+    Spectral,
+    check_same_k,
+    eigenpairs_of,
+    part_count,
+    potential_count,
+    scaling_named,
+)
 from magnetite.nn.encoders.pairs import PairBias, PairSum
 from magnetite.nn.layers import activation_named, full_precision
 
@@ -34,6 +41,8 @@ class SPE(PositionEncoder):
         encoding: The encoding that computes the eigenpairs; `MagneticLaplacian(k)` by default.
         of: Name of the eigenpairs in the batch.
         activation: gelu or relu.
+        scaling: "nodes" for vectors `√n γ`, so that `W` has entries of the same size in graphs of every size, or
+            "none" for unit vectors.
 
     >>> import magnetite as mt
     >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
@@ -56,8 +65,12 @@ class SPE(PositionEncoder):
         encoding: Spectral | None = None,
         of: str = "eigenpairs",
         activation: str = "gelu",
+        scaling: str = "nodes",
     ):
         super().__init__()
+        if scaling not in ("nodes", "none"):
+            raise ValueError(f"scaling must be one of nodes, none, got {scaling!r}")
+        self.scale = scaling_named(scaling)
         if width is None and heads is None and not pairs:
             raise ValueError("SPE has no output: give width=… for nodes, heads=… for biases, or pairs=True")
         self.of, self.encoding = of, encoding if encoding is not None else MagneticLaplacian(k=k)
@@ -97,7 +110,7 @@ class SPE(PositionEncoder):
         found = eigenpairs_of(batch, self.of, self.encoding)
         with full_precision(batch.device):
             weights = self.spectrum(found.values, found.mask).flatten(1, -2)
-            vectors = batch.pad(found.vectors.flatten(1, -2))
+            vectors = batch.pad(self.scale(found.vectors, batch).flatten(1, -2))
             pairs = [
                 spectral_pairs(part, weight) for part, weight in zip(vectors, batch.by_bucket(weights), strict=True)
             ]
