@@ -135,10 +135,10 @@ def advise(graphs: Digraphs) -> Advice:
 
 
 def seconds_and_bytes(name: str, graphs: Digraphs, k: int) -> tuple[float, float]:
-    """Expected seconds on two cores and bytes of an encoding, by a formula fitted to `results/choosing.json`.
+    """Expected seconds on two cores and bytes of an encoding, by a formula; `benchmarks/choosing.py` checks it.
 
-    Dense solvers cost `n³`, from the flops that they need; iterations about `1.3·10⁻⁵ s` per edge and node; the choice of
-    the potential `4·10⁻⁶ s` per edge, since it is 16 × 30 products with the matrix.
+    Dense solvers cost `n³`, iterations about `1.3·10⁻⁵ s` per edge and node, and the choice of the potential `4·10⁻⁶ s`
+    per edge, since it is 16 × 30 products with the matrix; the constants are from timings on two cores.
 
     Args:
         name: A name in the table of `advise`.
