@@ -1,7 +1,7 @@
 """Commands that take the name of a task: one subcommand per task, whose options are the fields of its dataclass."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING
 from typing import Annotated, Any
 
@@ -18,21 +18,28 @@ OWN_DATA = "supervised"
 """The task that is meant if data are given, but no task."""
 
 
-def task_commands(command: Callable[..., None], example: str, data_only: bool = False) -> typer.Typer:
+def task_commands(
+    command: Callable[..., None],
+    example: str,
+    data_only: bool = False,
+    others: Mapping[str, typer.Typer] | None = None,
+) -> typer.Typer:
     """A group with one subcommand per entry of `TASKS`, made when it is called, so that tasks may be added at any time.
 
     Args:
         command: Called with the name of the task, a dict of the task's options that were typed, and its own options.
         example: A command line for the help.
         data_only: Whether to offer only tasks that generate data, and only the options that change them.
+        others: Further subcommands by name, which are not tasks.
     """
+    further = dict(others or {})
 
     def offered() -> tuple[str, ...]:
         return tuple(name for name, kind in TASKS.items() if kind.generates or not data_only)
 
     class TaskCommands(TyperGroup):
         def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-            return list(offered())
+            return [*offered(), *further]
 
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
             # `train --data FOLDER …` needs no name of a task.
@@ -41,7 +48,9 @@ def task_commands(command: Callable[..., None], example: str, data_only: bool = 
             return super().parse_args(ctx, args)
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-            check_choice("task", cmd_name, offered())
+            if cmd_name in further:
+                return typer.main.get_command(further[cmd_name])
+            check_choice("task", cmd_name, (*offered(), *further))
             single = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
             single.command(cmd_name, help=_help(command, cmd_name), epilog=f"Example: {example}")(
                 _with_options(command, cmd_name, data_only)

@@ -1,4 +1,4 @@
-"""`magnetite data`: generate the data set of a task."""
+"""`magnetite data`: generate the data set of a task, or a corpus of functions."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from magnetite.cli import functions
 from magnetite.cli._tasks import task_commands
 from magnetite.tasks import TASKS, Task
 from magnetite.tasks.base import SPLITS, check_split
@@ -43,4 +44,9 @@ def _write(task: Task, out: Path, splits: list[str]) -> None:
     typer.echo(f"{task} → {manifest}")
 
 
-app = task_commands(data, "magnetite data sorting --split train --out sorting-networks", data_only=True)
+app = task_commands(
+    data,
+    "magnetite data sorting --split train --out sorting-networks",
+    data_only=True,
+    others={"functions": functions.app},
+)
