@@ -112,8 +112,14 @@ def _zip(path: Path) -> Iterator[Member]:
 
 def _tar(opener: Callable[[Path], Any]) -> Callable[[Path], Iterator[Member]]:
     def read(path: Path) -> Iterator[Member]:
-        limit = _most_bytes(path)
-        with opener(path) as stream, tarfile.open(fileobj=Limited(stream, limit), mode="r|") as archive:  # type: ignore[call-overload]
+        with opener(path) as stream:
+            limited = Limited(stream, _most_bytes(path))
+            yield from members(limited)
+            while limited.read(2**20):  # what follows the last member: a damaged end is found here
+                pass
+
+    def members(limited: Limited) -> Iterator[Member]:
+        with tarfile.open(fileobj=limited, mode="r|") as archive:  # type: ignore[call-overload]
             for number, member in enumerate(archive):
                 if number > MOST_MEMBERS:
                     raise BadArchive("it grows without bounds when it is unpacked (decompression bomb)")

@@ -77,7 +77,7 @@ def extract(job: tuple[str, bytes, Settings]) -> FileResult:
     >>> content = b"def area(a, b):\\n    c = a * b\\n    c = c / 2\\n    return c\\ndef f(): pass"
     >>> result = extract(("shapes.py", content, Settings()))
     >>> [(row.name, row.nodes) for row in result.rows], dict(result.left_out)
-    ([('area', 28)], {'stub': 1})
+    ([('area', 24)], {'stub': 1})
     """
     path, content, settings = job
     try:

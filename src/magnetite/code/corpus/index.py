@@ -14,8 +14,8 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -151,18 +151,19 @@ class Index:
     def _download(self, link: Link, package: Package, path: Path) -> None:
         digest, size = sha256(), 0
         with replacing(path) as part, part.open("wb") as file:
-            for piece in self._pieces(link.url):
-                size += len(piece)
-                if size > package.bytes:
-                    raise Unavailable(DAMAGED, f"{package.file} has more than {package.bytes:,} bytes", True)
-                digest.update(piece)
-                file.write(piece)
+            with closing(self._pieces(link.url)) as pieces:
+                for piece in pieces:
+                    size += len(piece)
+                    if size > package.bytes:
+                        raise Unavailable(DAMAGED, f"{package.file} has more than {package.bytes:,} bytes", True)
+                    digest.update(piece)
+                    file.write(piece)
             if size != package.bytes:
                 raise Unavailable(DAMAGED, f"{package.file} has {size:,} instead of {package.bytes:,} bytes", True)
             if digest.hexdigest() != package.sha256:
                 raise Unavailable(DAMAGED, f"{package.file} does not match its sha256", True)
 
-    def _pieces(self, url: str) -> Iterator[bytes]:
+    def _pieces(self, url: str) -> Generator[bytes, None, None]:
         with _explained(url), self._open(url) as answer:
             while piece := answer.read(PIECE):
                 if self.stopped.is_set():
@@ -211,6 +212,7 @@ def _explained(url: str) -> Iterator[None]:
     try:
         yield
     except HTTPError as error:
+        error.close()
         if error.code in (404, 410):
             raise Unavailable(GONE, f"{place} answers {error.code}") from error
         again = error.code >= 500 or error.code in (408, 429)

@@ -60,7 +60,7 @@ def read_recipe(path: str | Path | None = None, only: Sequence[str] = ()) -> Rec
         only: Names of the packages to keep; all by default.
 
     >>> len(read_recipe().packages)
-    501
+    500
     """
     place = files("magnetite.code.corpus").joinpath(SHIPPED) if path is None else Path(path)
     try:

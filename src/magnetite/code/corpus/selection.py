@@ -61,7 +61,7 @@ def split_of(project: str, settings: Settings) -> str:
         settings: The shares and the seed.
 
     >>> [split_of(name, Settings()) for name in ("numpy", "flask", "click")]
-    ['train', 'train', 'train']
+    ['test', 'train', 'train']
     """
     place = int.from_bytes(_random(settings.seed, project), "big") / 2**64
     bounds = np.cumsum(settings.shares[:-1])

@@ -414,12 +414,8 @@ def _write_corpus(
             _write_shard(folder, whole.slice(0, SHARD), shards, fingerprint)
             pieces = [whole.slice(SHARD)]
     if not shards or sum(piece.num_rows for piece in pieces):
-        _write_shard(
-            folder,
-            pa.concat_tables(pieces) if pieces else _schema(CorpusFunction._fields).empty_table(),
-            shards,
-            fingerprint,
-        )
+        rest = pa.concat_tables(pieces) if pieces else _schema(CorpusFunction._fields).empty_table()
+        _write_shard(folder, rest, shards, fingerprint)
     for path in foreign_files(folder):
         if _is_shard(path) and path.name not in shards:
             path.unlink()
