@@ -13,6 +13,7 @@ MODULES = (
     "magnetite.batching",
     "magnetite.batching.buckets",
     "magnetite.code",
+    "magnetite.code.corpus",
     "magnetite.datasets",
     "magnetite.encodings",
     "magnetite.nn",

@@ -247,12 +247,13 @@ def test_an_interrupted_recipe_is_continued(index, tmp_path):
     assert not (tmp_path / "corpus" / writing.UNFINISHED).exists()
 
 
-def test_downloads_are_kept_where_the_user_says(index, tmp_path):
+def test_downloads_are_kept_where_the_user_says(index, tmp_path, monkeypatch):
     recipe, kept = tmp_path / "recipe.tsv", tmp_path / "kept"
     recipe.write_text(twenty_packages(index, tmp_path / "executed"))
     write(recipe, tmp_path / "one", workers=1, packages=["good-1"], downloads=kept)
     assert [path.name for path in kept.iterdir()] == ["good_1-1.0-py3-none-any.whl"]
     index.requests.clear()
+    monkeypatch.setattr(writing, "pip_index", None)  # not even pip is asked
     assert write(recipe, tmp_path / "other", workers=1, packages=["good-1"], downloads=kept).complete
     assert not index.requests
 

@@ -28,6 +28,7 @@ from urllib.request import HTTPSHandler, OpenerDirector, ProxyHandler, Request, 
 
 from magnetite.code.corpus.projects import normalised
 from magnetite.code.corpus.recipe import Package
+from magnetite.code.corpus.stored import file_hash
 from magnetite.io.storage import replacing
 from magnetite.version import __version__
 
@@ -105,7 +106,7 @@ class Index:
             folder: Folder for the file.
         """
         path = folder / package.file
-        if path.is_file() and path.stat().st_size == package.bytes and _digest(path) == package.sha256:
+        if is_complete(path, package):
             return path
         folder.mkdir(parents=True, exist_ok=True)
         problem = Unavailable(GONE, f"no index offers {package.file}")
@@ -203,6 +204,16 @@ class Index:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         proxies = {"http": self.proxy, "https": self.proxy} if self.proxy else None
         return build_opener(HTTPSHandler(context=context), ProxyHandler(proxies))
+
+
+def is_complete(path: Path, package: Package) -> bool:
+    """Whether a file is the one that a recipe names.
+
+    Args:
+        path: The file, which may be missing.
+        package: The package.
+    """
+    return path.is_file() and path.stat().st_size == package.bytes and file_hash(path) == package.sha256
 
 
 @contextmanager
@@ -327,11 +338,3 @@ def _without_secret(url: str) -> tuple[str, str | None]:
     parts = urlsplit(url)
     secret, at, host = parts.netloc.rpartition("@")
     return (urlunsplit(parts._replace(netloc=host)), unquote(secret)) if at else (url, None)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        digest = sha256()
-        while piece := file.read(PIECE):
-            digest.update(piece)
-    return digest.hexdigest()

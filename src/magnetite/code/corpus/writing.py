@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from magnetite.code.corpus.archives import BadArchive, Member, python_files
 from magnetite.code.corpus.extraction import DIED, FileResult, Row, extract
-from magnetite.code.corpus.index import Index, Unavailable, pip_index
+from magnetite.code.corpus.index import Index, Unavailable, is_complete, pip_index
 from magnetite.code.corpus.projects import (
     NOT_PERMISSIVE,
     PERMISSIVE,
@@ -116,6 +116,7 @@ def write(
         stack.enter_context(locked(folder / LOCK, str(folder)))
         remove_leftovers(folder)
         remove_leftovers(folder / UNFINISHED / "projects")
+        remove_leftovers(kept)
         summaries, failed = _read_all(plan.projects, folder, settings, count, fetching, progress)
         _write_corpus(folder, plan, identity, settings, summaries, failed)
         if not failed:
@@ -152,6 +153,12 @@ class Downloads:
 
     def start(self, package: Package) -> None:
         """Put a package in the queue."""
+        path = self.folder / package.file
+        if is_complete(path, package):
+            future: Future[Path] = Future()
+            future.set_result(path)
+            self._futures[package.package] = future
+            return
         self._index = self._index or pip_index()
         self._pool = self._pool or ThreadPoolExecutor(CONNECTIONS)
         self._futures[package.package] = self._pool.submit(self._index.fetch, package, self.folder)
