@@ -62,6 +62,8 @@ def test_functions_without_a_score_are_an_error_and_none_is_nan():
     assert math.isnan(WordScores().compute()["f1"])
     with pytest.raises(ValueError, match="1 predictions for 2 functions"):
         scored([["a"]], [["a"], ["b"]])
+    with pytest.raises(TypeError, match="got the text 'get name': split it into words"):
+        scored(["get name"], [["get", "name"]])
 
 
 def test_what_cannot_be_reached_bounds_the_score():

@@ -75,8 +75,9 @@ class Block:
 
     def tensors(self) -> dict[str, Tensor]:
         """All tensors by name; words as text, one line per function."""
-        text = "\n".join(" ".join(words) for words in self.words)
-        found = {"ids": self.ids, "rows": self.rows, "words": torch.tensor(list(text.encode()), dtype=torch.uint8)}
+        text = "".join(" ".join(words) + "\n" for words in self.words)
+        words = torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
+        found = {"ids": self.ids, "rows": self.rows, "words": words}
         graphs = {} if self.graphs is None else self.graphs.tensors()
         return found | {f"graphs/{name}": tensor for name, tensor in graphs.items()}
 
@@ -90,11 +91,11 @@ class Block:
             failed: Why functions have no graph.
         """
         graphs = {name.removeprefix("graphs/"): each for name, each in named.items() if name.startswith("graphs/")}
-        lines = bytes(named["words"].tolist()).decode().split("\n")
+        lines = named["words"].numpy().tobytes().decode().split("\n")[:-1]
         return cls(
             place=place,
             ids=named["ids"],
-            words=tuple(tuple(line.split(" ")) for line in lines),
+            words=tuple(tuple(line.split()) for line in lines),
             graphs=Digraphs.from_tensors(graphs) if graphs else None,
             rows=named["rows"],
             failed=failed,
@@ -130,8 +131,8 @@ def write(
         if found != about:
             differing = next(name for name in {**about, **found} if found.get(name) != about.get(name))
             raise ValueError(
-                f"{folder} holds other blocks ({differing} {found.get(differing)} instead of {about.get(differing)}): "
-                "choose another folder or remove it"
+                f"{folder} holds other blocks ({differing} {found.get(differing)!s:.80} instead of "
+                f"{about.get(differing)!s:.80}): choose another folder or remove it"
             )
         remove_leftovers(folder)
         files = {place: entry for place in places if (entry := _entry(folder / place.file, about, place)) is not None}

@@ -33,7 +33,7 @@ from magnetite.code.graph import EDGE_TYPE_NUMBER, NODE_TYPE_NUMBER, CodeGraph
 from magnetite.code.source import Kind, Mask, build
 from magnetite.code.vocabulary import Vocabulary
 from magnetite.io.storage import DamagedFile
-from magnetite.io.streams import IntegerRows, json_rows, text_lines
+from magnetite.io.streams import IntegerRows, explained, json_rows, text_lines
 from magnetite.version import __version__
 
 Graphs = Literal["ogb", "ogb-directed", "dataflow", "ast", "ast-directed"]
@@ -111,8 +111,8 @@ class Code2:
         self.splits = self._splits()
         self.types = self._texts(TYPES)
         self._attributes = self._texts(ATTRIBUTES)
-        special = (UNKNOWN, NO_ATTRIBUTE)
-        self.attributes = Vocabulary([text for text in self._attributes if text not in special])
+        known = dict.fromkeys(text for text in self._attributes if text not in (UNKNOWN, NO_ATTRIBUTE))
+        self.attributes = Vocabulary(list(known))
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -239,7 +239,7 @@ class Code2:
         """Checksum and length of the content of each file, as its last bytes say."""
         found = {}
         for name in FILES:
-            with (self.folder / name).open("rb") as file:
+            with explained(self.folder / name), (self.folder / name).open("rb") as file:
                 file.seek(-8, 2)
                 found[name] = file.read().hex()
         return found

@@ -2,10 +2,12 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
+import torch
+
 UNKNOWN = "__UNK__"
 """A predicted word that is not in the vocabulary; it never equals a word of a name, whatever it is spelled like."""
 
-NAMES = ("f1", "precision", "recall")
+NAMES = ("f1", "precision", "recall", "f1_dropped", "precision_dropped", "recall_dropped")
 
 
 class WordScores:
@@ -26,8 +28,8 @@ class WordScores:
     """
 
     def __init__(self) -> None:
-        self.count = 0
-        self.sums = {name + end: 0.0 for end in ("", "_dropped") for name in NAMES}
+        self.state = torch.zeros(1 + len(NAMES), dtype=torch.float64)
+        """Number of functions and the sums of their scores; those of several processes are added."""
 
     def update(self, predicted: Iterable[Iterable[str]], targets: Iterable[Iterable[str]]) -> None:
         """Count some functions.
@@ -37,6 +39,9 @@ class WordScores:
             targets: All words of each function's name, also those beyond the model's length or vocabulary.
         """
         predicted, targets = list(predicted), list(targets)
+        text = next((each for each in (*predicted, *targets) if isinstance(each, str)), None)
+        if text is not None:
+            raise TypeError(f"give a list of words for each function, got the text {text[:40]!r}: split it into words")
         if len(predicted) != len(targets):
             raise ValueError(
                 f"there are {len(predicted)} predictions for {len(targets)} functions: give an empty list for a "
@@ -44,16 +49,15 @@ class WordScores:
             )
         for answer, target in zip(predicted, targets, strict=True):
             found, true = set(answer), set(target)
-            self.count += 1
             # A true word is never "unknown", so an unknown prediction is wrong even if a name contains that text.
             known = found - {UNKNOWN}
-            for end, size in (("", len(found)), ("_dropped", len(known))):
-                for name, value in zip(NAMES, _scores(known, true, size), strict=True):
-                    self.sums[name + end] += value
+            scores = (1.0, *_scores(known, true, len(found)), *_scores(known, true, len(known)))
+            self.state += torch.tensor(scores, dtype=torch.float64)
 
     def compute(self) -> dict[str, float]:
         """The means over all functions; NaN if there are none."""
-        return {name: value / self.count if self.count else float("nan") for name, value in self.sums.items()}
+        count, *sums = self.state.tolist()
+        return {name: value / count if count else float("nan") for name, value in zip(NAMES, sums, strict=True)}
 
 
 def reachable(words: Sequence[str], vocabulary: Collection[str], length: int = 5) -> list[str]:
