@@ -12,7 +12,7 @@ from torch import Tensor
 
 from magnetite.io import files, interop, pyg, readers
 from magnetite.io.interop import EdgeList
-from magnetite.packed import INTEGERS, Axis, Dtypes, Named, Packed, first_outside, packed_names, plain, sizes_of, starts
+from magnetite.packed import INTEGERS, Axis, Dtypes, Named, Packed, first_outside, packed_names, plain, starts
 
 if TYPE_CHECKING:  # SciPy and networkx take longer to import than all of magnetite
     import networkx as nx
@@ -81,7 +81,7 @@ class Digraphs(Named):
     def check(self) -> None:
         """Raise a `ValueError` unless these are valid graphs."""
         super().check()
-        if (plain(self.node_ptr)[1:] == plain(self.node_ptr)[:-1]).any():
+        if len(self) and int(plain(self.sizes).min()) == 0:
             empty = int((self.sizes == 0).nonzero()[0])
             raise ValueError(f"graph {empty} is empty: a graph must have at least one node; leave it out")
         _check_edges(self)
@@ -350,7 +350,7 @@ def _check_edges(graphs: Digraphs) -> None:
     edges = graphs.edges
     if edges.shape[0] != 2 or edges.ndim != 2:
         raise ValueError(f"edges must have shape [2, {int(graphs.edge_ptr[-1])}], got {list(edges.shape)}")
-    edge = first_outside(edges, graphs.edge_ptr, sizes_of(graphs.node_ptr))
+    edge = first_outside(edges, graphs.edge_ptr, graphs.sizes)
     if edge is not None:
         graph = _graph_of(graphs, edge)
         source, target = edges[:, edge].tolist()

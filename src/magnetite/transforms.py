@@ -137,11 +137,11 @@ class _AddEncoding(BaseTransform):
         """The attributes to set, of the graphs and their encoding; the one with name "" may be appended to `x`."""
         raise NotImplementedError
 
-    def _carried(self, graphs: Digraphs, variant: str = "") -> Columns:
+    def _carried(self, graphs: Digraphs, each: Tensor, variant: str = "") -> Columns:
         """The attribute by which a model recognises the encoding and the edges that it belongs to."""
         if self.attr_name is None:
             return {}
-        return {f"{self.attr_name}{CARRIED}": (key_of(self.encoding, graphs, variant), _each(graphs))}
+        return {f"{self.attr_name}{CARRIED}": (key_of(self.encoding, graphs, variant), each)}
 
     def _put(self, data: Any, name: str, values: Tensor) -> None:
         """Set an attribute; append those without a name to `x`, whose integers become floats."""
@@ -225,7 +225,7 @@ class AddMagneticLaplacianPE(_AddEncoding):
             self.attr_name: (vectors, graphs.node_ptr),
             f"{self.attr_name}_values": (encoded.values.flatten(1), each),
             f"{self.attr_name}_mask": (encoded.mask.flatten(1), each),
-            **self._carried(graphs, self.scaling),
+            **self._carried(graphs, each, self.scaling),
         }
 
 
@@ -271,7 +271,7 @@ class AddDirectedWalkPE(_AddEncoding):
         columns = {self.attr_name or "": (sums, graphs.node_ptr)}
         if self.pairs:
             columns[f"{self.attr_name}_pairs"] = encoded.values, encoded.pair_ptr
-            columns |= self._carried(graphs)
+            columns |= self._carried(graphs, _each(graphs))
         return columns
 
 
@@ -298,4 +298,4 @@ class AddSVDPE(_AddEncoding):
         super().__init__(SVD(rank), attr_name)
 
     def _attributes(self, graphs: Digraphs, encoded: NodeEncoding) -> Columns:
-        return {self.attr_name or "": (encoded.values, graphs.node_ptr), **self._carried(graphs)}
+        return {self.attr_name or "": (encoded.values, graphs.node_ptr), **self._carried(graphs, _each(graphs))}

@@ -46,12 +46,14 @@ def key_of(encoding: Any, graphs: Digraphs, variant: str = "") -> Int[Tensor, "g
     if graphs.weights is not None:
         mixed = mixed ^ (plain(graphs.weights.double().view(torch.int64)) * _ODD[2])
     mixed = mixed * (mixed >> 29 | 1)
-    sizes = graphs.sizes * _ODD[2]
-    if len(graphs) == 1:
-        sizes = sizes + int(mixed.sum())
-    else:
-        sizes = sizes.index_add(0, graphs.edge_graph, torch.as_tensor(mixed))
-    return torch.stack([torch.full_like(sizes, _parameters(encoding, variant)), sizes], dim=1)
+    keys = torch.empty((len(graphs), 2), dtype=torch.int64, device=graphs.device)
+    filled = plain(keys)
+    filled[:, 0] = _parameters(encoding, variant)
+    filled[:, 1] = plain(graphs.sizes) * _ODD[2]
+    # Sums modulo 2^64 are exact, and so are their differences.
+    sums = mixed.sum() if len(graphs) == 1 else plain(starts(torch.as_tensor(mixed))[graphs.edge_ptr].diff())
+    filled[:, 1] += sums
+    return keys
 
 
 @functools.cache

@@ -13,6 +13,7 @@ from magnetite.linalg.adaptive import SMALL, adaptive_potentials, span_of_height
 from magnetite.linalg.pairs import NodePairs, pair_edges
 from magnetite.linalg.potential import Adaptive, Potential, PotentialWarning, Relative
 from magnetite.linalg.scale import divided
+from magnetite.packed import plain
 
 VISIBLE = 2.0**-6
 """Phases of a graph that span less than this, in rad, are hardly visible in single precision after a few layers."""
@@ -27,7 +28,7 @@ def settled(graphs: Digraphs, potentials: Sequence[Potential]) -> list[Potential
     >>> settled(Digraphs.from_edges([[0, 1], [1, 2]]), [0.1, Adaptive(0.5)])
     [0.1, Relative(q=0.5)]
     """
-    largest = int(graphs.sizes.max()) if len(graphs) else 0
+    largest = int(plain(graphs.sizes).max()) if len(graphs) else 0
     any(_warned(graphs, q, largest) for q in potentials if not isinstance(q, Adaptive))
     adaptive = [q for q in potentials if isinstance(q, Adaptive) and q.q]
     if adaptive and largest >= SMALL:
