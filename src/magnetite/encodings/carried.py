@@ -41,8 +41,8 @@ def key_of(encoding: Any, graphs: Digraphs, variant: str = "") -> Int[Tensor, "g
         graphs: The encoded graphs.
         variant: In which form it is stored.
     """
-    source, target = plain(graphs.edges.long())
-    mixed = source * _ODD[0] + target * _ODD[1] + 1
+    ends = plain(graphs.edges.long())
+    mixed = ends[0] * _ODD[0] + ends[1] * _ODD[1] + 1
     if graphs.weights is not None:
         mixed = mixed ^ (plain(graphs.weights.double().view(torch.int64)) * _ODD[2])
     mixed = mixed * (mixed >> 29 | 1)

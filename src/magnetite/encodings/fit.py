@@ -28,11 +28,10 @@ def check_fit(
         return
     limit = torch.finfo(dtype)
     if values.device.type == "cpu":
-        largest = torch.from_numpy(np.abs(values.numpy().reshape(len(values), -1)).max(1))
-    else:
-        largest = values.abs().flatten(1).amax(1)
-    if limit.tiny <= float(largest.min()) and float(largest.max()) <= limit.max:  # NaN is neither
-        return
+        sizes = np.abs(values.numpy().reshape(values.shape[0], -1)).max(1)
+        if limit.tiny <= sizes.min() and sizes.max() <= limit.max:  # NaN is neither
+            return
+    largest = values.abs().flatten(1).amax(1)
     small = (largest < limit.tiny) & (largest > (0 if rounding is None else rounding))
     wrong = (~(largest <= limit.max) | small).nonzero()
     if wrong.numel():

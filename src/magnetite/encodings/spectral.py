@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from magnetite.encodings.checks import SIZE, check_dtype, check_fields, check_graphs
@@ -112,24 +111,7 @@ def _encode(
     check_graphs(graphs)
     needed = graphs.num_nodes * k * dtype.itemsize
     check_memory(needed, graphs.device, f"k={k} for {graphs.num_nodes} nodes", "choose a smaller k, or fewer graphs")
-    shape = (len(graphs), k)
-    result = Eigenpairs(
-        node_ptr=graphs.node_ptr,
-        values=torch.zeros(shape, dtype=dtype.to_real(), device=graphs.device),
-        vectors=torch.zeros((graphs.num_nodes, k), dtype=dtype, device=graphs.device),
-        mask=_exist(graphs, k),
-        group=torch.full(shape, -1, device=graphs.device),
-        anchored=torch.zeros(shape, dtype=torch.bool, device=graphs.device),
-    )
-    solve(graphs, operator, None if root_name is None else _roots(graphs, root_name), result, single)
-    return result
-
-
-def _exist(graphs: Digraphs, k: int) -> Bool[Tensor, "b k"]:
-    """Which of k eigenpairs a graph has."""
-    if graphs.device.type == "cpu":
-        return torch.from_numpy(np.arange(k) < graphs.sizes.numpy()[:, None])
-    return torch.arange(k, device=graphs.device) < graphs.sizes[:, None]
+    return solve(graphs, operator, None if root_name is None else _roots(graphs, root_name), k, dtype, single)
 
 
 def _roots(graphs: Digraphs, name: str) -> Int[Tensor, " b"]:
