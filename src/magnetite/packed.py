@@ -444,6 +444,8 @@ def ragged_rows(pointer: Int[Tensor, " starts"], ids: Int[Tensor, " chosen"]) ->
     >>> ragged_rows(torch.tensor([0, 2, 5]), torch.tensor([1, 0])).tolist()
     [2, 3, 4, 0, 1]
     """
+    if pointer.numel() == 2 and ids.numel() == 1:
+        return torch.arange(int(pointer[1]), device=pointer.device)
     counts = pointer.diff()[ids]
     target = starts(counts)
     shift = torch.repeat_interleave(pointer[:-1][ids] - target[:-1], counts)

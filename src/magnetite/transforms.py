@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Complex, Float
 from torch import Tensor
 from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 from torch_geometric.data.datapipes import functional_transform
@@ -156,7 +157,17 @@ class _AddEncoding(BaseTransform):
 
 def _each(graphs: Digraphs) -> Tensor:
     """Pointers of an attribute with one row per graph."""
-    return torch.arange(len(graphs) + 1, device=graphs.device)
+    return torch.from_numpy(np.arange(len(graphs) + 1)).to(graphs.device)
+
+
+def _real_columns(vectors: Complex[Tensor, "n *q k"]) -> Float[Tensor, "n columns"]:
+    """The real parts of all vectors, then the imaginary ones."""
+    if vectors.device.type != "cpu":
+        return torch.view_as_real(vectors).movedim(-1, 1).flatten(1)
+    values = vectors.numpy()
+    parts = np.empty((len(values), 2, *values.shape[1:]), values.real.dtype)
+    parts[:, 0], parts[:, 1] = values.real, values.imag
+    return torch.from_numpy(parts.reshape(len(values), -1))
 
 
 @contextmanager
@@ -215,9 +226,9 @@ class AddMagneticLaplacianPE(_AddEncoding):
         return f"{super().__repr__()[:-1]}, scaling={self.scaling!r})"
 
     def _attributes(self, graphs: Digraphs, encoded: Eigenpairs) -> Columns:
-        vectors = torch.view_as_real(encoded.vectors).movedim(-1, 1).flatten(1)
+        vectors = _real_columns(encoded.vectors)
         if self.scaling == NODES:
-            vectors = vectors * SCALINGS[NODES](graphs)
+            vectors = vectors.mul_(SCALINGS[NODES](graphs))
         if self.attr_name is None:
             return {"": (vectors, graphs.node_ptr)}
         each = _each(graphs)

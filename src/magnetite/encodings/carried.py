@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -22,8 +23,14 @@ NODES = "nodes"
 
 def _root_sizes(graphs: Packed) -> Float[Tensor, "..."]:
     """`√n` of the graph of each node."""
-    roots = graphs.sizes.float().sqrt()
-    return roots if len(graphs) == 1 else roots[graphs.node_graph][:, None]
+    if len(graphs) == 1:
+        return _root(int(plain(graphs.sizes)[0])).to(graphs.device)
+    return graphs.sizes.float().sqrt()[graphs.node_graph][:, None]
+
+
+@functools.lru_cache(1024)
+def _root(size: int) -> Float[Tensor, " one"]:
+    return torch.tensor([size]).float().sqrt()
 
 
 SCALINGS: dict[str, Callable[[Packed], Tensor | float]] = {NODES: _root_sizes, "none": lambda _graphs: 1.0}
@@ -41,12 +48,12 @@ def key_of(encoding: Any, graphs: Digraphs, variant: str = "") -> Int[Tensor, "g
         graphs: The encoded graphs.
         variant: In which form it is stored.
     """
-    ends = plain(graphs.edges.long())
+    ends = plain(graphs.edges if graphs.edges.dtype == torch.int64 else graphs.edges.long())
     mixed = ends[0] * _ODD[0] + ends[1] * _ODD[1] + 1
     if graphs.weights is not None:
         mixed = mixed ^ (plain(graphs.weights.double().view(torch.int64)) * _ODD[2])
     mixed = mixed * (mixed >> 29 | 1)
-    keys = torch.empty((len(graphs), 2), dtype=torch.int64, device=graphs.device)
+    keys = torch.from_numpy(np.empty((len(graphs), 2), np.int64)).to(graphs.device)
     filled = plain(keys)
     filled[:, 0] = _parameters(encoding, variant)
     filled[:, 1] = plain(graphs.sizes) * _ODD[2]

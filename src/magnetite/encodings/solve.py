@@ -169,7 +169,7 @@ def _by_kernels(
     values = solved.values if passed.all() else torch.where(solved.passed[:, None], solved.values, 0.0)
     if ids is None:
         store.put_all(values, solved.vectors, solved.anchored)
-        return torch.from_numpy((~passed).nonzero()[0])
+        return torch.from_numpy(np.flatnonzero(~passed))
     store.put(ids, values, solved.vectors, solved.anchored)
     left = torch.ones(len(graphs), dtype=torch.bool)
     left[ids] = ~solved.passed
