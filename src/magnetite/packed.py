@@ -480,6 +480,12 @@ def sizes_of(pointer: Int[Tensor, " starts"]) -> Int[Tensor, " graphs"]:
     return torch.from_numpy(values[1:] - values[:-1])
 
 
+def on_device(array: np.ndarray, device: torch.device) -> Tensor:
+    """An array as a tensor on a device; on the CPU, the same memory."""
+    tensor = torch.from_numpy(array)
+    return tensor if device.type == "cpu" else tensor.to(device)
+
+
 def plain(tensor: Tensor) -> Any:
     """The values of a tensor on the CPU as an array: one pass by NumPy is faster there than waking up threads."""
     return tensor.numpy() if tensor.device.type == "cpu" else tensor

@@ -22,7 +22,7 @@ from magnetite.graphs import Digraphs
 from magnetite.io import pyg
 from magnetite.io.interop import CARRIED, check_pyg_name
 from magnetite.linalg.potential import Adaptive, Potential
-from magnetite.packed import starts
+from magnetite.packed import on_device, starts
 
 SHOWN_FROM = 20_000
 """Number of graphs from which a progress bar is shown."""
@@ -157,7 +157,12 @@ class _AddEncoding(BaseTransform):
 
 def _each(graphs: Digraphs) -> Tensor:
     """Pointers of an attribute with one row per graph."""
-    return torch.from_numpy(np.arange(len(graphs) + 1)).to(graphs.device)
+    return on_device(np.arange(len(graphs) + 1), graphs.device)
+
+
+def _rows(values: Tensor) -> Tensor:
+    """One row per graph: the columns of several potentials one after the other."""
+    return values if values.ndim == 2 else values.flatten(1)
 
 
 def _real_columns(vectors: Complex[Tensor, "n *q k"]) -> Float[Tensor, "n columns"]:
@@ -234,8 +239,8 @@ class AddMagneticLaplacianPE(_AddEncoding):
         each = _each(graphs)
         return {
             self.attr_name: (vectors, graphs.node_ptr),
-            f"{self.attr_name}_values": (encoded.values.flatten(1), each),
-            f"{self.attr_name}_mask": (encoded.mask.flatten(1), each),
+            f"{self.attr_name}_values": (_rows(encoded.values), each),
+            f"{self.attr_name}_mask": (_rows(encoded.mask), each),
             **self._carried(graphs, each, self.scaling),
         }
 

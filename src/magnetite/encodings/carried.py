@@ -16,7 +16,7 @@ from magnetite.encodings.svd import SVD
 from magnetite.encodings.walks import RandomWalk
 from magnetite.graphs import Digraphs
 from magnetite.io.interop import CARRIED
-from magnetite.packed import Packed, plain, starts
+from magnetite.packed import Packed, on_device, plain, starts
 
 NODES = "nodes"
 
@@ -24,7 +24,8 @@ NODES = "nodes"
 def _root_sizes(graphs: Packed) -> Float[Tensor, "..."]:
     """`√n` of the graph of each node."""
     if len(graphs) == 1:
-        return _root(int(plain(graphs.sizes)[0])).to(graphs.device)
+        root = _root(int(plain(graphs.sizes)[0]))
+        return root if graphs.device.type == "cpu" else root.to(graphs.device)
     return graphs.sizes.float().sqrt()[graphs.node_graph][:, None]
 
 
@@ -53,7 +54,7 @@ def key_of(encoding: Any, graphs: Digraphs, variant: str = "") -> Int[Tensor, "g
     if graphs.weights is not None:
         mixed = mixed ^ (plain(graphs.weights.double().view(torch.int64)) * _ODD[2])
     mixed = mixed * (mixed >> 29 | 1)
-    keys = torch.from_numpy(np.empty((len(graphs), 2), np.int64)).to(graphs.device)
+    keys = on_device(np.empty((len(graphs), 2), np.int64), graphs.device)
     filled = plain(keys)
     filled[:, 0] = _parameters(encoding, variant)
     filled[:, 1] = plain(graphs.sizes) * _ODD[2]

@@ -129,11 +129,16 @@ def listed_graphs(items: Sequence[Any]) -> dict[str, Any]:
             for edge, weight in zip(edges, weights, strict=True)
         ]
     return {
-        "node_ptr": torch.from_numpy(np.array([0, *sizes]).cumsum()).to(device),
-        "edge_ptr": torch.from_numpy(np.array([0, *(edge.shape[1] for edge in edges)]).cumsum()).to(device),
+        "node_ptr": _pointer(sizes, device),
+        "edge_ptr": _pointer([edge.shape[1] for edge in edges], device),
         "edges": edges[0] if len(items) == 1 else torch.cat([edge.to(device) for edge in edges], dim=1),
         "weights": torch.cat([weight.to(device) for weight in weights]) if weighted else None,  # type: ignore[union-attr]
     }
+
+
+def _pointer(counts: Sequence[int], device: torch.device) -> Tensor:
+    pointer = torch.from_numpy(np.array([0, *counts]).cumsum())
+    return pointer if device.type == "cpu" else pointer.to(device)
 
 
 def joined(items: list[Any]) -> Any:

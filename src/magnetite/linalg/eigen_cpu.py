@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -69,8 +70,7 @@ def lowest_of_graphs(
     node_ptr = np.zeros(count + 1, np.int64)
     lengths.cumsum(out=node_ptr[1:])
     values, anchored, passed = np.zeros((count, k)), np.zeros((count, k), np.bool_), np.zeros(count, np.bool_)
-    every = torch.empty((int(node_ptr[-1]), k), dtype=dtype)
-    vectors = every.numpy()
+    vectors = np.empty((int(node_ptr[-1]), k), _numpy_type(dtype))
     heavy, exponent = (None, None) if weights is None else divided(weights, edge_ptr)
 
     def run(span: slice) -> None:
@@ -87,7 +87,7 @@ def lowest_of_graphs(
         vectors[here] = found if dtype.is_complex else found.real
 
     in_pool(run, list(_spans(sizes, torch.get_num_threads())))
-    solved = Solved(torch.from_numpy(values), every, torch.from_numpy(anchored), torch.from_numpy(passed))
+    solved = Solved(*map(torch.from_numpy, (values, vectors, anchored, passed)))
     if heavy is not None:
         # The kernels square the entries.
         tiny = (heavy < SQUARES_FROM).nonzero().squeeze(1)
@@ -95,6 +95,11 @@ def lowest_of_graphs(
     if exponent is not None and not operator.normalised:
         solved.values.copy_(times_power(solved.values, exponent[:, None]))
     return solved
+
+
+@cache
+def _numpy_type(dtype: torch.dtype) -> np.dtype:
+    return torch.empty(0, dtype=dtype).numpy().dtype
 
 
 def _solve(
