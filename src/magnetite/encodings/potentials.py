@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from math import pi
 
 import torch
@@ -35,7 +36,12 @@ def settled(graphs: Digraphs, potentials: Sequence[Potential]) -> list[Potential
         pairs = node_pairs(graphs)
         quarter = adaptive_potentials(pairs)
         return [q.of_pairs(pairs, quarter) if isinstance(q, Adaptive) and q.q else q for q in potentials]
-    return [Relative(q.q) if isinstance(q, Adaptive) else q for q in potentials]
+    return [_relative(q) if isinstance(q, Adaptive) else q for q in potentials]
+
+
+@cache
+def _relative(q: Adaptive) -> Relative:
+    return Relative(q.q)
 
 
 def node_pairs(graphs: Digraphs) -> NodePairs:
