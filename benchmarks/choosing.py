@@ -2,7 +2,9 @@
 
 python benchmarks/choosing.py                                        # writes results/choosing.json
 python benchmarks/choosing.py --sizes 300 2000 --networks mlp        # the part that a CPU does in minutes
-python benchmarks/choosing.py --sizes 20000 --models cycle-5 --networks mlp gps transformer --device cuda
+python benchmarks/choosing.py --sizes 20000 --models cycle-5 --networks mlp gps --name choosing-20000
+
+The tables read all results whose names begin with `choosing`.
 
 Nodes have no features: the classes can only be told from the encoding, and for GPSConv and the transformer from the
 edges. `best` is the largest test accuracy on the grid, so the ratio of the default to it is pessimistic. The rule of
@@ -15,7 +17,7 @@ import inspect
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -184,9 +186,10 @@ NETWORKS: dict[str, tuple[Callable[..., float], tuple[float, ...]]] = {
 }
 
 
-def measured(name: str, network: str, n: int, device: str) -> dict[str, Any]:
+def measured(name: str, network: str, n: int, device: str, grid: Sequence[float] | None = None) -> dict[str, Any]:
     """Mean test accuracy of the default, of `Relative(0.25)`, and of each potential of the grid."""
-    work, grid = NETWORKS[network]
+    work, usual = NETWORKS[network]
+    grid = usual if grid is None else grid
     potentials: dict[str, Any] = {"default": None, "relative": mt.Relative(0.25)}
     potentials |= {f"{q:.3f}": q for q in grid}
     found: dict[str, list[float]] = {key: [] for key in potentials}
@@ -238,16 +241,18 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[300, 2000])
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=["mlp"])
+    parser.add_argument("--grid", type=float, nargs="+", help="potentials to compare with")
+    parser.add_argument("--no-times", action="store_true", help="leave out the times, as in runs side by side")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args()
     warnings.simplefilter("ignore", mt.PotentialWarning)  # the grid contains what the warning is about
     record, console, rows = Record(options.name, SEEDS[0]), Console(), []
     result: dict[str, Any] = {"k": K, "seeds": SEEDS, "device": options.device, "rows": rows}
-    result["times"] = [timed(n, options.device) for n in options.sizes]
+    result["times"] = [] if options.no_times else [timed(n, options.device) for n in options.sizes]
     for n in options.sizes:
         for network in options.networks:
             for name in options.models:
-                rows.append(measured(name, network, n, options.device))
+                rows.append(measured(name, network, n, options.device, options.grid))
                 row = rows[-1]
                 shown = {key: round(value, 3) for key, value in row["accuracy"].items()}
                 console.print(n, network, name, f"ratio {row['ratio']:.2f}", "best", row["best"], shown)

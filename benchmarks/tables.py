@@ -529,16 +529,21 @@ def refusals() -> str:
     return "\n".join(f"- {name}, {int(size):,} nodes: `{message}`" for name, (size, message) in seen.items())
 
 
+NETWORKS = {"mlp": "perceptron", "gps": "PyG `GPSConv`", "transformer": "transformer"}
+
+
 def chosen_potentials() -> str:
     """Test accuracy with default and best potentials on block models, in Markdown."""
     lines = ["| nodes | network | block model | chance | `Relative(0.25)` | default | best q | ratio |"]
     lines.append("|---|---|---|---|---|---|---|---|")
-    for row in result("choosing")["rows"]:
+    names = sorted(path.stem for path in (ROOT / "results").glob("choosing*.json"))
+    measured = [row for name in names for row in result(name)["rows"]]
+    for row in sorted(measured, key=lambda row: (row["nodes"], list(NETWORKS).index(row["network"]))):
         found, best = row["accuracy"], row["best"]
         numbers = row["chance"], found["relative"], found["default"], found[best]
         shown = [f"{number:.2f}" for number in numbers]
         shown[-1] += f" ({best})"
-        cells = f"{row['nodes']:,}", row["network"], row["model"], *shown, f"{row['ratio']:.2f}"
+        cells = f"{row['nodes']:,}", NETWORKS[row["network"]], row["model"], *shown, f"{row['ratio']:.2f}"
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

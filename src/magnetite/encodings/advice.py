@@ -135,10 +135,10 @@ def advise(graphs: Digraphs) -> Advice:
 
 
 def seconds_and_bytes(name: str, graphs: Digraphs, k: int) -> tuple[float, float]:
-    """Expected seconds on two cores and bytes of an encoding, by a formula fitted to `results/choosing.json`.
+    """Expected seconds on two cores and bytes of an encoding, by a formula; `benchmarks/choosing.py` checks it.
 
-    Dense solvers cost `n³`, from the flops that they need; iterations about `10⁻⁵ s` per edge and node; the choice of
-    the potential `4·10⁻⁶ s` per edge, since it is 16 × 30 products with the matrix.
+    Dense solvers cost `n³`, iterations about `1.3·10⁻⁵ s` per edge and node, and the choice of the potential `4·10⁻⁶ s`
+    per edge, since it is 16 × 30 products with the matrix; the constants are from timings on two cores.
 
     Args:
         name: A name in the table of `advise`.
@@ -147,8 +147,8 @@ def seconds_and_bytes(name: str, graphs: Digraphs, k: int) -> tuple[float, float
     """
     n, m = graphs.sizes.double().cpu(), graphs.edge_ptr.diff().double().cpu()
     dense = n <= ENGINE_UP_TO
-    real = torch.where(dense, 3e-6 + 1.5e-10 * n**3, 4e-6 * (n + m) * (k / 8) ** 0.5)
-    eigen = torch.where(dense, 4e-6 + 3.5e-10 * n**3, 1e-5 * (n + m) * (k / 8) ** 0.5)
+    real = torch.where(dense, 3e-6 + 1.5e-10 * n**3, 1.3e-5 * (n + m) * (k / 8) ** 0.5)
+    eigen = torch.where(dense, 4e-6 + 3.5e-10 * n**3, 1.3e-5 * (n + m) * (k / 8) ** 0.5)
     choice = torch.where((n >= SMALL) & (m > 2 * n), 8e-3 + 4e-6 * m, 0)
     work = torch.where(dense, 8 * n**2, 8 * 16 * 31 * n)
     costs = {
