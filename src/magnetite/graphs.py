@@ -365,7 +365,7 @@ def _is_valid_single(graphs: Digraphs) -> bool:
     if not count:
         return True
     ends = edges.numpy()
-    return bool(0 <= ends.min() and ends.max() < size)
+    return bool(ends.min() >= 0 and ends.max() < size)
 
 
 def _check_edges(graphs: Digraphs) -> None:

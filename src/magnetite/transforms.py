@@ -169,7 +169,7 @@ def _real_columns(vectors: Complex[Tensor, "n *q k"]) -> Float[Tensor, "n column
     """The real parts of all vectors, then the imaginary ones."""
     if vectors.device.type != "cpu":
         return torch.view_as_real(vectors).movedim(-1, 1).flatten(1)
-    values = vectors.numpy()
+    values: Any = vectors.numpy()
     parts = np.empty((len(values), 2, *values.shape[1:]), values.real.dtype)
     parts[:, 0], parts[:, 1] = values.real, values.imag
     return torch.from_numpy(parts.reshape(len(values), -1))
