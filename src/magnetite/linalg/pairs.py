@@ -1,5 +1,6 @@
 """Many graphs as lists of connected node pairs, from which every Laplacian is built without n² entries."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -46,13 +47,17 @@ class NodePairs:
     @classmethod
     def of_arrays(cls, arrays: PairArrays) -> "NodePairs":
         """The same memory as tensors."""
-        named: dict[str, Any] = {field.name: getattr(arrays, field.name) for field in fields(cls)}
-        return cls(**{name: None if array is None else torch.from_numpy(array) for name, array in named.items()})
+        return cls(**_mapped(torch.from_numpy, arrays))
 
     def arrays(self) -> PairArrays:
         """The same memory as arrays."""
-        named: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        return PairArrays(**{name: None if tensor is None else tensor.numpy() for name, tensor in named.items()})
+        return PairArrays(**_mapped(Tensor.numpy, self))
+
+
+def _mapped(convert: Callable[[Any], Any], pairs: NodePairs | PairArrays) -> dict[str, Any]:
+    """All fields, converted where they are not None."""
+    named = {field.name: getattr(pairs, field.name) for field in fields(pairs)}
+    return {name: None if values is None else convert(values) for name, values in named.items()}
 
 
 def pair_edges(
