@@ -94,6 +94,54 @@ def test_a_block_without_any_graph(small):
     assert (len(block), block.graphs, block.rows.tolist(), list(block.failed)) == (1, None, [], [COUNT - 1])
 
 
+def test_a_builder_that_breaks_on_one_function_does_not_stop_the_others(small, monkeypatch):
+    def build(source: str, *args, **options):
+        if source == small[1][1]:
+            raise IndexError("broken")
+        return mt.code.build(source, *args, **options)
+
+    monkeypatch.setattr("magnetite.code.code2.build", build)
+    block = next(Code2(small[0]).blocks("dataflow", size=4))
+    assert block.failed == {1: "IndexError: broken"} and block.rows.tolist() == [0, 2, 3]
+
+
+def test_splits_without_functions_and_graphs_of_one_node(tmp_path):
+    write_code2(tmp_path, 2, python_2=False)
+    compressed(tmp_path / "raw/num-node-list.csv.gz", "1\n1\n")
+    compressed(tmp_path / "raw/num-edge-list.csv.gz", "0\n0\n")
+    for name in ("edge", "node-feat", "node_is_attributed", "node_dfs_order", "node_depth"):
+        text = {"edge": "", "node-feat": "0,0\n0,0\n"}.get(name, "0\n0\n")
+        compressed(tmp_path / f"raw/{name}.csv.gz", text)
+    data = Code2(tmp_path)
+    assert repr(data) == "Code2(2 functions, 1 train, 0 valid, 1 test)"
+    one, other = data.blocks("ogb")
+    assert (one.place, other.place) == (Place("train", 0), Place("test", 0))
+    assert (one.graphs.num_nodes, one.graphs.num_edges) == (1, 0)
+    assert [list(data.words(split)) for split in ("valid", "test")] == [[], [(1, other.words[0])]]
+
+
+def test_nodes_that_are_not_in_depth_first_order(damaged):
+    """Next-token edges follow the column of the order, not the numbers of the nodes."""
+    compressed(damaged / "raw/num-node-list.csv.gz", "3\n" * COUNT)
+    compressed(damaged / "raw/num-edge-list.csv.gz", "2\n" * COUNT)
+    compressed(damaged / "raw/edge.csv.gz", "0,1\n0,2\n" * COUNT)
+    compressed(damaged / "raw/node-feat.csv.gz", "0,0\n" * 3 * COUNT)
+    compressed(damaged / "raw/node_is_attributed.csv.gz", "1\n" * 3 * COUNT)
+    compressed(damaged / "raw/node_dfs_order.csv.gz", "0\n2\n1\n" * COUNT)
+    compressed(damaged / "raw/node_depth.csv.gz", "0\n1\n1\n" * COUNT)
+    block = next(Code2(damaged).blocks("ogb-directed", size=5))
+    for graph in block.graphs:
+        assert graph.edges.T.tolist() == [[0, 1], [0, 2], [0, 2], [2, 1]]
+        assert graph.edge_weight.tolist() == [1, 0.5, 0.5, 1]  # 0 → 2 is there twice, and counts once
+
+
+def test_a_reader_may_stop_early(small):
+    for graphs in ("ogb", "dataflow"):
+        blocks = Code2(small[0]).blocks(graphs, size=2)
+        next(blocks)
+        blocks.close()
+
+
 def test_a_vocabulary_of_one_s_own(small):
     data = Code2(small[0])
     counted = mt.code.Vocabulary.most_frequent(

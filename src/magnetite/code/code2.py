@@ -44,6 +44,7 @@ NO_ATTRIBUTE = "__NONE__"
 
 NODES, COUNTS, EDGES, LABELS = "raw/num-node-list", "raw/num-edge-list", "raw/edge", "raw/graph-label"
 FEATURES, ATTRIBUTED, ORDER, DEPTH = "raw/node-feat", "raw/node_is_attributed", "raw/node_dfs_order", "raw/node_depth"
+NODE_FILES = (FEATURES, ATTRIBUTED, ORDER, DEPTH)
 TYPES, ATTRIBUTES, SOURCES = "mapping/typeidx2type", "mapping/attridx2attr", "mapping/graphidx2code"
 FILES = (
     *(f"{stem}.csv.gz" for stem in (NODES, COUNTS, EDGES, FEATURES, ATTRIBUTED, ORDER, DEPTH, LABELS)),
@@ -72,15 +73,8 @@ Content = str | Tree
 
 
 @dataclass(frozen=True)
-class Options:
-    """How graphs are made.
-
-    Args:
-        graphs: Which graphs.
-        attributes: Vocabulary of the attributes.
-        mask: Where graphs that are built from the source hide the function's name, see `code.build`.
-        keep_docstrings: Whether docstrings become nodes of graphs that are built from the source.
-    """
+class _Options:
+    """How graphs are made; the fields are arguments of `Code2.blocks`."""
 
     graphs: Graphs
     attributes: Vocabulary
@@ -166,7 +160,7 @@ class Code2:
         if graphs not in get_args(Graphs):
             raise ValueError(f"graphs must be one of {', '.join(map(repr, get_args(Graphs)))}, got {graphs!r}")
         wanted = [place for place in self.places(size, splits) if place not in set(done)]
-        options = Options(graphs, self.attributes if attributes is None else attributes, mask, keep_docstrings)
+        options = _Options(graphs, self.attributes if attributes is None else attributes, mask, keep_docstrings)
         work: Callable[[Any], Any]
         if graphs in ("ogb", "ogb-directed"):
             contents, work = self._trees, _OfTrees(self.folder, self.types, self._attributes, options)
@@ -405,9 +399,6 @@ class Code2:
             pool.shutdown(cancel_futures=True)
 
 
-NODE_FILES = (FEATURES, ATTRIBUTED, ORDER, DEPTH)
-
-
 class _Open(NamedTuple):
     """A block whose graphs are not made yet."""
 
@@ -431,7 +422,7 @@ class _Open(NamedTuple):
 class _OfSources:
     """Makes graphs from sources; arrays, because they travel between processes."""
 
-    options: Options
+    options: _Options
 
     def __call__(self, part: _Open) -> tuple[Arrays | None, list[int], dict[int, str]]:
         options = self.options
@@ -443,8 +434,9 @@ class _OfSources:
             try:
                 graphs.append(build(str(source), kind, options.mask, keep_docstrings=options.keep_docstrings))
                 rows.append(row)
-            except (ValueError, RecursionError) as error:
-                failed[part.ids[row]] = " ".join(str(error).split())[:200]
+            except Exception as error:  # one function must not stop the others; it is counted and named
+                reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+                failed[part.ids[row]] = " ".join(reason.split())[:200]
         return packed_arrays(graphs, options.attributes) if graphs else None, rows, failed
 
 
@@ -455,7 +447,7 @@ class _OfTrees:
     folder: Path
     types: tuple[str, ...]
     attributes: tuple[str, ...]
-    options: Options
+    options: _Options
 
     def __call__(self, part: _Open) -> tuple[Arrays | None, list[int], dict[int, str]]:
         trees = [content for content in part.contents if isinstance(content, Tree)]
