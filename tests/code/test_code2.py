@@ -227,6 +227,7 @@ DAMAGE = {
     "outside": (("split/project/test.csv.gz", replaced(1, "30")), "line 2: graph 30, but there are graphs 0 to 29"),
     "below 0": (("split/project/test.csv.gz", replaced(1, "-1")), "line 2: graph -1, but there are graphs 0 to 29"),
     "a type missing": (("mapping/typeidx2type.csv.gz", lambda found: [*found[:5], *found[6:]]), "no text for number 4"),
+    "a long number": (("mapping/typeidx2type.csv.gz", replaced(3, "9" * 5000 + ",x")), "line 4: expected a new number"),
     "a mapping of one column": (("mapping/attridx2attr.csv.gz", replaced(3, "2")), "line 4: expected a new number"),
 }  # fmt: skip
 
@@ -265,6 +266,8 @@ SOURCES = {
     "too few": (pandas_json(["def f(): pass"] * (COUNT - 1)), "has 29 sources, but raw/num-node-list has 30"),
     "too many": (pandas_json(["def f(): pass"] * (COUNT + 1)), "has more than 30 sources"),
     "a number": (json.dumps({"columns": ["code"], "index": [0], "data": [[1]]}), "graph 0 is not text, but 1"),
+    "a long number": ('{"columns":["code"],"index":[' + "9" * 5000 + "],", "is not valid JSON: Exceeds the limit"),
+    "deep": ('{"columns":["code"],"data":[' + "[" * 100_000, "graphidx2code"),
     "ragged": (json.dumps({"columns": ["code"], "index": [0], "data": [[]]}), "row 0 of its data does not have 1"),
 }  # fmt: skip
 

@@ -12,6 +12,7 @@ The folder (`ogbg_code2` or `code2`) has these files, whose rows are those of al
 """
 
 import csv
+import re
 import zlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -291,7 +292,7 @@ class Code2:
             for row in rows:
                 if not row:
                     continue
-                if len(row) != 2 or not row[0].isdecimal() or int(row[0]) in found:
+                if len(row) != 2 or not re.fullmatch("[0-9]{1,9}", row[0]) or int(row[0]) in found:
                     raise DamagedFile(f"{path} line {rows.line_num}: expected a new number and a text, got {row!r:.80}")
                 found[int(row[0])] = row[1].replace("\ue000", "\r")
         except csv.Error as error:

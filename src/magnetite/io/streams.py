@@ -208,6 +208,8 @@ class _Text:
             except json.JSONDecodeError as error:
                 if len(self.part) - self.at > LONGEST:
                     raise DamagedFile(f"{self.path} is not valid JSON: {error.msg}") from None
+            except ValueError as error:  # a number of thousands of digits
+                raise DamagedFile(f"{self.path} is not valid JSON: {error}") from None
             if not self._more():
                 raise DamagedFile(f"{self.path} is cut off or is not valid JSON: download it again")
 
