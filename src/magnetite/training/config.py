@@ -237,10 +237,16 @@ def configuration(
         _check_task(given)
         options |= given.get("task", {})
     made = make(kind, options, "task") if isinstance(task, str) else _replaced(task, options)
-    tables = merge(_without_task(tables), made.derived(preset))
+    tables = merge(_without_task(tables), made.derived(preset, _epochs(changes or {}, *settings)))
     tables = merge(tables, _without_task(changes or {}))
     _check_used(tables, _without_task(changes or {}))
     return changed(Config.from_dict(tables, made), overrides)
+
+
+def _epochs(*tables: Mapping[str, Mapping[str, Any]]) -> float | None:
+    """The number of epochs in the last of the tables that has it."""
+    found = [table["optim"]["epochs"] for table in tables if "epochs" in table.get("optim", {})]
+    return found[-1] if found and isinstance(found[-1], int | float) else None
 
 
 def _replaced(task: Task, options: Mapping[str, Any]) -> Task:
