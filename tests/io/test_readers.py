@@ -134,7 +134,7 @@ def test_names_keep_their_order_of_appearance_and_numbers_theirs(tmp_path):
         (
             "a.csv",
             "caller,callee,calls\na,b,3",
-            "column 'calls' in line 1 is not read: choose it if it contains the weights",
+            "column 'calls' in line 1 is not read: name it weight",
         ),
         ("a.csv", "from_id,dest_id\na,b", "line 1 may be a header, but only 'from_id' is the name of a column"),
         ("a.csv", "node1,node2\nnode3,node4", r"line 1 \('node1, node2'\) may be a header or an edge"),
@@ -149,7 +149,7 @@ def test_names_keep_their_order_of_appearance_and_numbers_theirs(tmp_path):
         (
             "a.csv",
             "source,target,cost\na,b,2.5",
-            "column 'cost' in line 1 is not read: choose it if it contains the weights",
+            "column 'cost' in line 1 is not read: name it weight",
         ),
         ("a.csv", "source,target,strength\na,b,2\nb,c,", "column 'strength' in line 1 is not read"),
         ("a.csv", 'source,target,strength\na,b,"2,5"', "column 'strength' in line 1 is not read"),

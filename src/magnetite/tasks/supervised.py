@@ -92,7 +92,8 @@ class Supervised(Task):
         continuous: Names of integer features that are quantities, not categories.
         class_weights: `balanced`, or one weight per class; equal weights by default.
         select: Metric by which validation chooses the best model; by default rmse, accuracy or auc.
-        negatives: Pairs without a link that the model must distinguish from links: random (the default), reversed or both.
+        negatives: Pairs without a link that the model must distinguish from links: random (the default), reversed
+            or both.
         folds: Number of folds of training links, each of which is predicted from the others.
         reverse_in_training: Whether the reverse of a validation or test link may be in the training graph.
         seed: Seed of a drawn split, and of negatives.

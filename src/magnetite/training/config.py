@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
@@ -244,9 +245,10 @@ def configuration(
 
 
 def _epochs(*tables: Mapping[str, Mapping[str, Any]]) -> float | None:
-    """The number of epochs in the last of the tables that has it."""
+    """The number of epochs in the last of the tables that has it; one that is not valid is refused later."""
     found = [table["optim"]["epochs"] for table in tables if "epochs" in table.get("optim", {})]
-    return found[-1] if found and isinstance(found[-1], int | float) else None
+    valid = found and isinstance(found[-1], int | float) and 0 < found[-1] < math.inf
+    return float(found[-1]) if valid else None
 
 
 def _replaced(task: Task, options: Mapping[str, Any]) -> Task:

@@ -299,9 +299,9 @@ def _check_further_columns(rows: list[Row], columns: list[int], weight: Weight) 
         known = about in DIRECTED or about in UNDIRECTED or all(cell in ("", "directed") for _, cell in cells)
         if weight and len(columns) == 2 and not known:
             raise ValueError(
-                f"column {first[column]!r:.60} in line {number} is not read: choose it if it contains the weights "
-                f"(weight={first[column]!r:.60}, on the command line --weight), otherwise ignore it (weight=None, "
-                "--unweighted)"
+                f"column {first[column]!r:.60} in line {number} is not read: name it weight, or choose it with "
+                f"weight={first[column]!r:.60} (encode --weight), if it contains the weights; otherwise remove it, "
+                "or ignore it with weight=None (encode --unweighted)"
             )
 
 
