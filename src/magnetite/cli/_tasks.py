@@ -64,7 +64,7 @@ def _implied(args: list[str]) -> list[str]:
     """The task that is meant without its name by `train --data FOLDER …` and `train --out RUN --resume`."""
     from magnetite.training.runs import read_tables
 
-    given = dict(pair for arg, after in zip(args, [*args[1:], ""], strict=True) for pair in [_split(arg, after)])
+    given = dict(_option(*each) for each in zip(args, [*args[1:], ""], strict=True))
     if "--data" in given:
         return [OWN_DATA]
     if "--resume" in given and "--out" in given:
@@ -72,7 +72,7 @@ def _implied(args: list[str]) -> list[str]:
     return []
 
 
-def _split(arg: str, after: str) -> tuple[str, str]:
+def _option(arg: str, after: str) -> tuple[str, str]:
     """An option and its value, which is part of the argument or the next one."""
     name, equals, value = arg.partition("=")
     return name, value if equals else after
