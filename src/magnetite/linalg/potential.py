@@ -48,12 +48,16 @@ class Relative:
         """The absolute potential of graphs with these numbers of one-way edges and nodes."""
         return self.q / torch.minimum(one_way, size).clamp(min=1).double()
 
+    def scaled_arrays(self, one_way: np.ndarray, size: np.ndarray) -> np.ndarray:
+        """`scaled` of arrays."""
+        return self.q / np.maximum(np.minimum(one_way, size), 1).astype(np.float64)
+
 
 @dataclass(frozen=True)
 class Adaptive:
     """A potential chosen for each graph by what its eigenvectors show above the noise; see `linalg.adaptive`.
 
-    It equals `Relative(q)` on graphs of fewer than 64 nodes and on sparse ones (mean degree up to about 4). In large
+    It equals `Relative(q)` on graphs of fewer than 100 nodes and on sparse ones (mean degree up to about 4). In large
     graphs with more edges, where `Relative` is too small to be seen, it is found in the spectrum: a quarter turn over
     the heights of the nodes, a fraction of it, or `1/C` where direction runs around a cycle of `C` classes. It depends
     on the graph alone: not on node numbers, other graphs, or the device (it is computed on the CPU), and it is the
