@@ -116,6 +116,13 @@ def test_dense_graphs_have_the_negatives_that_exist(negatives):
     assert len(found) == 22 and {abs(u - v) for u, v in found} == {1}
 
 
+def test_no_pair_is_asked_about_twice_with_both_negatives():
+    edges = np.random.default_rng(3).integers(0, 9, (2, 30))
+    links = split_links(mt.Digraphs.from_edges(edges), negatives="both", folds=2, reverse_in_training=True)
+    pairs = links.pairs.nodes.T.tolist()
+    assert len({tuple(pair) for pair in pairs}) == len(pairs)
+
+
 def test_several_graphs_share_their_edges_among_the_splits():
     graphs = random_graphs(1, count=6)
     task = Supervised(graphs, level="link", target="existence", folds=3)

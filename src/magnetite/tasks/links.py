@@ -26,7 +26,7 @@ from magnetite.packed import starts
 from magnetite.tasks.base import SPLITS
 from magnetite.tasks.datasets import DataSet, data_set
 from magnetite.tasks.labelled import nodes_in_table
-from magnetite.tasks.targets import as_ids, chosen_split, drawn_masks, given_masks, masks_of, part_of
+from magnetite.tasks.targets import as_ids, chosen_split, drawn_masks, given_masks, part_of
 
 TARGETS = ("existence", "direction")
 """What is predicted: whether there is an edge from u to v, or which way the edge between u and v points."""
@@ -79,7 +79,7 @@ def split_links(
             otherwise 0.8, 0.1 and 0.1.
         folds: Number of folds of the training edges, at least 2.
         reverse_in_training: Whether the reverse of an edge of another split may be a training edge, and the reverse of
-            an edge a random negative.
+            an edge a random negative (if these are the only negatives).
         seed: Seed of splits, folds and negatives.
 
     >>> graphs = Digraphs.from_edges(np.array([np.arange(20), (np.arange(20) + 3) % 20]))
@@ -183,7 +183,7 @@ class _Split:
 
 def _split(data: DataSet, edges: _Edges, asked: Mask, splits: Any, reverse: bool, seed: int) -> _Split:
     graphs = data.graphs
-    chosen = chosen_split(data, masks_of(graphs.edge_features), splits)
+    chosen = chosen_split(data, graphs.edge_features, splits)
     if isinstance(chosen, tuple):
         return _Split(_drawn(chosen, edges, asked, reverse, seed), False, {})
     lists = {split: _edge_list(part_of(chosen, split), split, graphs) for split in SPLITS}
@@ -415,8 +415,10 @@ def _existence(
         one_way = drawn[~edges.both_ways[drawn]]
         parts.append(_rows(edges, views, one_way, edges.target[one_way], edges.source[one_way], np.zeros_like(one_way)))
     if negatives in ("random", "both"):
-        # The reverse of an edge may be one that the model sees, which edges that are asked about never have.
-        linked = edges.code if reverse else np.concatenate([edges.code, edges.reverse])
+        # The reverse of an edge may be one that the model sees, which edges that are asked about never have; and with
+        # both kinds of negatives it would be asked about twice.
+        unlinked = reverse and negatives == "random"
+        linked = edges.code if unlinked else np.concatenate([edges.code, edges.reverse])
         code = _random_codes(edges, edges.graph[drawn], np.unique(linked), seed)
         drawn, code = drawn[code >= 0], code[code >= 0]
         parts.append(_rows(edges, views, drawn, *edges.ends(edges.graph[drawn], code), np.zeros_like(drawn)))
