@@ -158,7 +158,7 @@ def seconds_and_bytes(name: str, graphs: Digraphs, k: int) -> tuple[float, float
         "svd": (
             torch.where(full, 5e-6 + 1.3e-9 * n**3, 2.2e-5 * (n + m)),
             8 * n * k,
-            torch.where(full, 40 * n**2, 6e3 * n),
+            torch.where(full, 88 * n**2, 6e3 * n),
         ),
         "laplacian": (real, 4 * n * k, 8 * n**2 if bool(dense.all()) else work),
     }
