@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, dataclass, fields
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -58,10 +58,12 @@ class Packed:
     """Further entries of `axes`, for the names of the nodes."""
 
     @classmethod
+    @cache
     def _axes(cls) -> dict[str, tuple[Axis, int]]:
         return {**cls.axes, **cls.name_axes}
 
     @classmethod
+    @cache
     def _pointers(cls) -> tuple[str, ...]:
         return (*cls.pointers, "name_ptr") if cls.name_axes else cls.pointers
 
@@ -223,11 +225,13 @@ class Packed:
             if pointer is not None:
                 self._check_pointer(name, pointer)
         sizes = sizes_of(self.node_ptr)
-        if (plain(sizes) > LARGEST).any():
+        if len(self) and int(plain(sizes).max()) > LARGEST:
             graph = int((sizes > LARGEST).nonzero()[0])
             raise ValueError(f"graph {graph} has {int(sizes[graph])} nodes: a graph has at most {LARGEST} nodes")
         for name, (axis, dim) in self._axes().items():
             value: Value = getattr(self, name)
+            if value is None:
+                continue
             entries = value if isinstance(value, Mapping) else {"": value}
             for key, tensor in entries.items():
                 if tensor is not None:
@@ -237,8 +241,8 @@ class Packed:
         if not isinstance(pointer, Tensor) or pointer.dtype != torch.int64 or pointer.ndim != 1:
             raise ValueError(f"{name} must be a vector of 64-bit integers, got {_described(pointer)}")
         values = plain(pointer)
-        wrong = pointer.shape != self.node_ptr.shape or pointer.numel() == 0 or int(values[0]) != 0
-        if wrong or bool((values[1:] < values[:-1]).any()):
+        wrong = len(values) != self.node_ptr.numel() or len(values) == 0 or int(values[0]) != 0
+        if wrong or _decreases(values):
             raise ValueError(f"{name} must have {len(self) + 1} entries that start at 0 and never decrease")
 
     def _check_tensor(self, field: str, label: str, tensor: Tensor, axis: Axis, dim: int) -> None:
@@ -440,6 +444,8 @@ def ragged_rows(pointer: Int[Tensor, " starts"], ids: Int[Tensor, " chosen"]) ->
     >>> ragged_rows(torch.tensor([0, 2, 5]), torch.tensor([1, 0])).tolist()
     [2, 3, 4, 0, 1]
     """
+    if pointer.numel() == 2 and ids.numel() == 1:
+        return torch.arange(int(pointer[1]), device=pointer.device)
     counts = pointer.diff()[ids]
     target = starts(counts)
     shift = torch.repeat_interleave(pointer[:-1][ids] - target[:-1], counts)
@@ -474,9 +480,22 @@ def sizes_of(pointer: Int[Tensor, " starts"]) -> Int[Tensor, " graphs"]:
     return torch.from_numpy(values[1:] - values[:-1])
 
 
+def on_device(array: np.ndarray, device: torch.device) -> Tensor:
+    """An array as a tensor on a device; on the CPU, the same memory."""
+    tensor = torch.from_numpy(array)
+    return tensor if device.type == "cpu" else tensor.to(device)
+
+
 def plain(tensor: Tensor) -> Any:
     """The values of a tensor on the CPU as an array: one pass by NumPy is faster there than waking up threads."""
     return tensor.numpy() if tensor.device.type == "cpu" else tensor
+
+
+def _decreases(pointer: Any) -> bool:
+    """Whether an entry of a pointer is smaller than the one before it."""
+    if len(pointer) == 2:
+        return int(pointer[1]) < int(pointer[0])
+    return bool((pointer[1:] < pointer[:-1]).any())
 
 
 def check_pairs(packed: Packed, pair_ptr: Int[Tensor, " starts"]) -> None:
@@ -492,7 +511,7 @@ def _all_inside(numbers: Tensor, pointer: Tensor, sizes: Tensor) -> bool:
     """Whether all numbers of each graph are below its size: as unsigned integers, negative numbers are above it."""
     rows, bounds = numbers.numpy(), pointer.numpy()
     if len(bounds) == 2:
-        return bool(rows.min() >= 0 and rows.max() < int(sizes[0]))
+        return bool(rows.min() >= 0 and rows.max() < sizes.numpy()[0])
     limits = np.minimum(sizes.numpy(), min(np.iinfo(rows.dtype).max, LARGEST) + 1)
     rows = rows.view(f"u{rows.itemsize}")
     if rows.shape[1] < SHORT * len(limits):

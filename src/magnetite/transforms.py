@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Complex, Float
 from torch import Tensor
 from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 from torch_geometric.data.datapipes import functional_transform
@@ -21,7 +22,7 @@ from magnetite.graphs import Digraphs
 from magnetite.io import pyg
 from magnetite.io.interop import CARRIED, check_pyg_name
 from magnetite.linalg.potential import Adaptive, Potential
-from magnetite.packed import starts
+from magnetite.packed import on_device, starts
 
 SHOWN_FROM = 20_000
 """Number of graphs from which a progress bar is shown."""
@@ -139,11 +140,11 @@ class _AddEncoding(BaseTransform):
         """The attributes to set, of the graphs and their encoding; the one with name "" may be appended to `x`."""
         raise NotImplementedError
 
-    def _carried(self, graphs: Digraphs, variant: str = "") -> Columns:
+    def _carried(self, graphs: Digraphs, each: Tensor, variant: str = "") -> Columns:
         """The attribute by which a model recognises the encoding and the edges that it belongs to."""
         if self.attr_name is None:
             return {}
-        return {f"{self.attr_name}{CARRIED}": (key_of(self.encoding, graphs, variant), _each(graphs))}
+        return {f"{self.attr_name}{CARRIED}": (key_of(self.encoding, graphs, variant), each)}
 
     def _put(self, data: Any, name: str, values: Tensor) -> None:
         """Set an attribute; append those without a name to `x`, whose integers become floats."""
@@ -158,7 +159,22 @@ class _AddEncoding(BaseTransform):
 
 def _each(graphs: Digraphs) -> Tensor:
     """Pointers of an attribute with one row per graph."""
-    return torch.arange(len(graphs) + 1, device=graphs.device)
+    return on_device(np.arange(len(graphs) + 1), graphs.device)
+
+
+def _rows(values: Tensor) -> Tensor:
+    """One row per graph: the columns of several potentials one after the other."""
+    return values if values.ndim == 2 else values.flatten(1)
+
+
+def _real_columns(vectors: Complex[Tensor, "n *q k"]) -> Float[Tensor, "n columns"]:
+    """The real parts of all vectors, then the imaginary ones."""
+    if vectors.device.type != "cpu":
+        return torch.view_as_real(vectors).movedim(-1, 1).flatten(1)
+    values: Any = vectors.numpy()
+    parts = np.empty((len(values), 2, *values.shape[1:]), values.real.dtype)
+    parts[:, 0], parts[:, 1] = values.real, values.imag
+    return torch.from_numpy(parts.reshape(len(values), -1))
 
 
 @contextmanager
@@ -217,17 +233,17 @@ class AddMagneticLaplacianPE(_AddEncoding):
         return f"{super().__repr__()[:-1]}, scaling={self.scaling!r})"
 
     def _attributes(self, graphs: Digraphs, encoded: Eigenpairs) -> Columns:
-        vectors = torch.view_as_real(encoded.vectors).movedim(-1, 1).flatten(1)
+        vectors = _real_columns(encoded.vectors)
         if self.scaling == NODES:
-            vectors = vectors * SCALINGS[NODES](graphs)
+            vectors = vectors.mul_(SCALINGS[NODES](graphs))
         if self.attr_name is None:
             return {"": (vectors, graphs.node_ptr)}
         each = _each(graphs)
         return {
             self.attr_name: (vectors, graphs.node_ptr),
-            f"{self.attr_name}_values": (encoded.values.flatten(1), each),
-            f"{self.attr_name}_mask": (encoded.mask.flatten(1), each),
-            **self._carried(graphs, self.scaling),
+            f"{self.attr_name}_values": (_rows(encoded.values), each),
+            f"{self.attr_name}_mask": (_rows(encoded.mask), each),
+            **self._carried(graphs, each, self.scaling),
         }
 
 
@@ -273,7 +289,7 @@ class AddDirectedWalkPE(_AddEncoding):
         columns = {self.attr_name or "": (sums, graphs.node_ptr)}
         if self.pairs:
             columns[f"{self.attr_name}_pairs"] = encoded.values, encoded.pair_ptr
-            columns |= self._carried(graphs)
+            columns |= self._carried(graphs, _each(graphs))
         return columns
 
 
@@ -300,4 +316,4 @@ class AddSVDPE(_AddEncoding):
         super().__init__(SVD(rank), attr_name)
 
     def _attributes(self, graphs: Digraphs, encoded: NodeEncoding) -> Columns:
-        return {self.attr_name or "": (encoded.values, graphs.node_ptr), **self._carried(graphs)}
+        return {self.attr_name or "": (encoded.values, graphs.node_ptr), **self._carried(graphs, _each(graphs))}

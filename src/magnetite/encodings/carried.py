@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -16,15 +17,22 @@ from magnetite.encodings.svd import SVD
 from magnetite.encodings.walks import RandomWalk
 from magnetite.graphs import Digraphs
 from magnetite.io.interop import CARRIED
-from magnetite.packed import Packed, plain, starts
+from magnetite.packed import Packed, on_device, plain, starts
 
 NODES = "nodes"
 
 
 def _root_sizes(graphs: Packed) -> Float[Tensor, "..."]:
     """`√n` of the graph of each node."""
-    roots = graphs.sizes.float().sqrt()
-    return roots if len(graphs) == 1 else roots[graphs.node_graph][:, None]
+    if len(graphs) == 1:
+        root = _root(int(plain(graphs.sizes)[0]))
+        return root if graphs.device.type == "cpu" else root.to(graphs.device)
+    return graphs.sizes.float().sqrt()[graphs.node_graph][:, None]
+
+
+@functools.lru_cache(1024)
+def _root(size: int) -> Float[Tensor, " one"]:
+    return torch.tensor([size]).float().sqrt()
 
 
 SCALINGS: dict[str, Callable[[Packed], Tensor | float]] = {NODES: _root_sizes, "none": lambda _graphs: 1.0}
@@ -42,17 +50,19 @@ def key_of(encoding: Any, graphs: Digraphs, variant: str = "") -> Int[Tensor, "g
         graphs: The encoded graphs.
         variant: In which form it is stored.
     """
-    source, target = plain(graphs.edges.long())
-    mixed = source * _ODD[0] + target * _ODD[1] + 1
+    ends = plain(graphs.edges if graphs.edges.dtype == torch.int64 else graphs.edges.long())
+    mixed = ends[0] * _ODD[0] + ends[1] * _ODD[1] + 1
     if graphs.weights is not None:
         mixed = mixed ^ (plain(graphs.weights.double().view(torch.int64)) * _ODD[2])
     mixed = mixed * (mixed >> 29 | 1)
-    sizes = graphs.sizes * _ODD[2]
-    if len(graphs) == 1:
-        sizes = sizes + int(mixed.sum())
-    else:
-        sizes = sizes.index_add(0, graphs.edge_graph, torch.as_tensor(mixed))
-    return torch.stack([torch.full_like(sizes, _parameters(encoding, variant)), sizes], dim=1)
+    keys = on_device(np.empty((len(graphs), 2), np.int64), graphs.device)
+    filled = plain(keys)
+    filled[:, 0] = _parameters(encoding, variant)
+    filled[:, 1] = plain(graphs.sizes) * _ODD[2]
+    # Sums modulo 2^64 are exact, and so are their differences.
+    sums = mixed.sum() if len(graphs) == 1 else plain(starts(torch.as_tensor(mixed))[graphs.edge_ptr].diff())
+    filled[:, 1] += sums
+    return keys
 
 
 @functools.cache

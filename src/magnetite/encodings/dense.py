@@ -44,9 +44,12 @@ def for_each_batch(
         ids: Indices of the graphs to process; all if None.
     """
     check_graphs(graphs)
-    order = torch.argsort(graphs.sizes, stable=True)
-    order = order if ids is None else order[torch.isin(order, ids)]
-    arranged = graphs.select(order)
+    if len(graphs) == 1 and (ids is None or len(ids) == 1):
+        order, arranged = torch.zeros(1, dtype=torch.long, device=graphs.device), graphs
+    else:
+        order = torch.argsort(graphs.sizes, stable=True)
+        order = order if ids is None else order[torch.isin(order, ids)]
+        arranged = graphs.select(order)
     spans = list(_spans(arranged.sizes, BATCH_BYTES.get(graphs.device.type, BATCH_BYTES["cuda"])))
 
     def run(span: tuple[int, int]) -> None:
@@ -67,6 +70,9 @@ def for_each_batch(
 
 def _spans(sizes: Int[Tensor, " b"], limit: int) -> Iterator[tuple[int, int]]:
     """Half-open ranges of sorted sizes, each of one size and within the byte limit."""
+    if len(sizes) == 1:
+        yield 0, 1
+        return
     values, counts = torch.unique_consecutive(sizes, return_counts=True)
     begin = 0
     for size, count in zip(values.tolist(), counts.tolist(), strict=True):

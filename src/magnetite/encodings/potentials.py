@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from math import pi
 
 import torch
@@ -13,6 +14,7 @@ from magnetite.linalg.adaptive import SMALL, adaptive_potentials, span_of_height
 from magnetite.linalg.pairs import NodePairs, pair_edges
 from magnetite.linalg.potential import Adaptive, Potential, PotentialWarning, Relative
 from magnetite.linalg.scale import divided
+from magnetite.packed import plain
 
 VISIBLE = 2.0**-6
 """Phases of a graph that span less than this, in rad, are hardly visible in single precision after a few layers."""
@@ -27,14 +29,19 @@ def settled(graphs: Digraphs, potentials: Sequence[Potential]) -> list[Potential
     >>> settled(Digraphs.from_edges([[0, 1], [1, 2]]), [0.1, Adaptive(0.5)])
     [0.1, Relative(q=0.5)]
     """
-    largest = int(graphs.sizes.max()) if len(graphs) else 0
+    largest = int(plain(graphs.sizes).max()) if len(graphs) else 0
     any(_warned(graphs, q, largest) for q in potentials if not isinstance(q, Adaptive))
     adaptive = [q for q in potentials if isinstance(q, Adaptive) and q.q]
     if adaptive and largest >= SMALL:
         pairs = node_pairs(graphs)
         quarter = adaptive_potentials(pairs)
         return [q.of_pairs(pairs, quarter) if isinstance(q, Adaptive) and q.q else q for q in potentials]
-    return [Relative(q.q) if isinstance(q, Adaptive) else q for q in potentials]
+    return [_relative(q) if isinstance(q, Adaptive) else q for q in potentials]
+
+
+@cache
+def _relative(q: Adaptive) -> Relative:
+    return Relative(q.q)
 
 
 def node_pairs(graphs: Digraphs) -> NodePairs:

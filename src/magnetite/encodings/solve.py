@@ -3,9 +3,11 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 
+import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from magnetite.encodings.dense import DenseBatch, for_each_batch
@@ -35,9 +37,14 @@ DENSE_ON_GPU = 4096
 
 
 def solve(
-    graphs: Digraphs, operator: Operator, roots: Int[Tensor, " b"] | None, result: Eigenpairs, single: bool = False
-) -> None:
-    """Write the lowest eigenpairs of every graph into `result`; those that fail verification go to the next solver.
+    graphs: Digraphs,
+    operator: Operator,
+    roots: Int[Tensor, " b"] | None,
+    k: int,
+    dtype: torch.dtype,
+    single: bool = False,
+) -> Eigenpairs:
+    """The lowest eigenpairs of every graph; those that fail verification go to the next solver.
 
     Laplacians are positive semi-definite: negative eigenvalues are rounding errors and become zero.
 
@@ -45,11 +52,12 @@ def solve(
         graphs: Graphs to encode.
         operator: Which Laplacian.
         roots: Root node of each graph; if None, the foremost source.
-        result: Eigenpairs to fill.
+        k: Number of eigenpairs.
+        dtype: Type of the vectors.
         single: Whether to allow single precision in dense batches on a GPU.
     """
     _check_phases(graphs, operator)
-    store = _Store(graphs, operator, result)
+    store = _Store(graphs, operator, k, dtype)
     if graphs.device.type == "cpu":
         waiting = _by_kernels(graphs, operator, roots, store)
     else:
@@ -58,6 +66,7 @@ def solve(
         waiting = _by_iteration(graphs, waiting, operator, roots, store)
     if waiting.numel():
         _by_dense_batches(graphs, waiting, operator, roots, store, single and graphs.device.type != "cpu")
+    return store.result
 
 
 def _check_phases(graphs: Digraphs, operator: Operator) -> None:
@@ -77,22 +86,41 @@ def _check_phases(graphs: Digraphs, operator: Operator) -> None:
 class _Store:
     """Where solvers put the eigenpairs of some graphs: values that fit, their groups, and normalised vectors."""
 
-    def __init__(self, graphs: Digraphs, operator: Operator, result: Eigenpairs):
-        self.result, self.k = result, result.values.shape[1]
+    def __init__(self, graphs: Digraphs, operator: Operator, k: int, dtype: torch.dtype):
+        self.graphs, self.k, self.dtype = graphs, k, dtype
         self.floor = None if operator.normalised else _floor(graphs)
 
+    @cached_property
+    def result(self) -> Eigenpairs:
+        """The eigenpairs of all graphs; zeros where nothing was stored yet."""
+        shape, device = (len(self.graphs), self.k), self.graphs.device
+        return Eigenpairs(
+            node_ptr=self.graphs.node_ptr,
+            values=torch.zeros(shape, dtype=self.dtype.to_real(), device=device),
+            vectors=torch.zeros((self.graphs.num_nodes, self.k), dtype=self.dtype, device=device),
+            mask=self._mask(),
+            group=torch.full(shape, -1, device=device),
+            anchored=torch.zeros(shape, dtype=torch.bool, device=device),
+        )
+
+    def put_all(self, values: Float[Tensor, "b k"], vectors: Tensor, anchored: Tensor) -> None:
+        """Store all eigenpairs of all graphs at once, in place of a result; the vectors are of its type."""
+        check_fit("eigenvalues", values, self.dtype.to_real(), None, self.floor)
+        values, mask = values.clamp_(min=0), self._mask()
+        self.__dict__["result"] = Eigenpairs(
+            node_ptr=self.graphs.node_ptr,
+            values=values.to(self.dtype.to_real()),
+            vectors=vectors,
+            mask=mask,
+            group=equal_groups(values, mask, self.floor),
+            anchored=anchored,
+        )
+
     def put(
-        self, ids: Int[Tensor, " some"] | None, values: Float[Tensor, "some kept"], vectors: Tensor, anchored: Tensor
+        self, ids: Int[Tensor, " some"], values: Float[Tensor, "some kept"], vectors: Tensor, anchored: Tensor
     ) -> None:
-        """Store the `kept ≤ k` lowest eigenpairs of graphs, all if None; the vectors are those of all their nodes."""
-        result, kept, device = self.result, values.shape[1], self.result.values.device
-        if ids is None:
-            check_fit("eigenvalues", values, result.values.dtype, None, self.floor)
-            result.values.copy_(values.clamp_(min=0))
-            result.group.copy_(equal_groups(values, result.mask, self.floor))
-            result.anchored.copy_(anchored)
-            result.vectors.copy_(vectors)
-            return
+        """Store the `kept ≤ k` lowest eigenpairs of some graphs; the vectors are those of all their nodes."""
+        result, kept, device = self.result, values.shape[1], self.graphs.device
         values, ids = values.to(device), ids.to(device)
         floor = None if self.floor is None else self.floor[ids]
         check_fit("eigenvalues", values, result.values.dtype, ids, floor)
@@ -100,6 +128,12 @@ class _Store:
         result.group[ids, :kept] = equal_groups(values, result.mask[ids, :kept], floor)
         result.anchored[ids, :kept] = anchored.to(device)
         result.vectors[ragged_rows(result.node_ptr, ids), :kept] = vectors.to(result.vectors)
+
+    def _mask(self) -> Bool[Tensor, "b k"]:
+        """Which eigenpairs exist."""
+        if self.graphs.device.type == "cpu":
+            return torch.from_numpy(np.arange(self.k) < self.graphs.sizes.numpy()[:, None])
+        return torch.arange(self.k, device=self.graphs.device) < self.graphs.sizes[:, None]
 
 
 def _floor(graphs: Digraphs) -> Float[Tensor, " b"]:
@@ -121,7 +155,6 @@ def _by_kernels(
     graphs: Digraphs, operator: Operator, roots: Int[Tensor, " b"] | None, store: _Store
 ) -> Int[Tensor, " left"]:
     """Solve the small graphs from their edges; return the ids of the others."""
-    dtype = store.result.vectors.dtype
     if not len(graphs) or plain(graphs.sizes).max() <= ENGINE_UP_TO:
         ids, chosen = None, graphs
     else:
@@ -130,13 +163,14 @@ def _by_kernels(
         roots = None if roots is None else roots[ids]
         operator = operator.of(ids)
     parts = chosen.edges, chosen.edge_ptr, chosen.sizes, chosen.weights
-    solved = lowest_of_graphs(*parts, operator, store.k, roots, dtype)
+    solved = lowest_of_graphs(*parts, operator, store.k, roots, store.dtype)
     passed = plain(solved.passed)
     # What did not pass may be NaN; it is overwritten.
     values = solved.values if passed.all() else torch.where(solved.passed[:, None], solved.values, 0.0)
-    store.put(ids, values, solved.vectors, solved.anchored)
     if ids is None:
-        return torch.from_numpy((~passed).nonzero()[0])
+        store.put_all(values, solved.vectors, solved.anchored)
+        return torch.from_numpy(np.flatnonzero(~passed))
+    store.put(ids, values, solved.vectors, solved.anchored)
     left = torch.ones(len(graphs), dtype=torch.bool)
     left[ids] = ~solved.passed
     return left.nonzero().squeeze(1)

@@ -111,17 +111,7 @@ def _encode(
     check_graphs(graphs)
     needed = graphs.num_nodes * k * dtype.itemsize
     check_memory(needed, graphs.device, f"k={k} for {graphs.num_nodes} nodes", "choose a smaller k, or fewer graphs")
-    shape = (len(graphs), k)
-    result = Eigenpairs(
-        node_ptr=graphs.node_ptr,
-        values=torch.zeros(shape, dtype=dtype.to_real(), device=graphs.device),
-        vectors=torch.zeros((graphs.num_nodes, k), dtype=dtype, device=graphs.device),
-        mask=torch.arange(k, device=graphs.device) < graphs.sizes[:, None],
-        group=torch.full(shape, -1, device=graphs.device),
-        anchored=torch.zeros(shape, dtype=torch.bool, device=graphs.device),
-    )
-    solve(graphs, operator, None if root_name is None else _roots(graphs, root_name), result, single)
-    return result
+    return solve(graphs, operator, None if root_name is None else _roots(graphs, root_name), k, dtype, single)
 
 
 def _roots(graphs: Digraphs, name: str) -> Int[Tensor, " b"]:

@@ -7,6 +7,7 @@ import operator
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -179,7 +180,7 @@ def from_pyg(data: Any) -> EdgeList:
 
 def check_pyg(data: Any) -> None:
     """Raise a `TypeError` for the data of PyG that are not one kind of nodes and edges."""
-    kinds = {kind.__name__ for kind in type(data).__mro__}
+    kinds = _class_names(type(data))
     if "HeteroData" in kinds:
         raise TypeError(
             "HeteroData has several types of nodes or edges, which magnetite does not support: "
@@ -190,6 +191,11 @@ def check_pyg(data: Any) -> None:
             "TemporalData is a list of events, not a graph: build a Data with "
             "edge_index=torch.stack([data.src, data.dst])"
         )
+
+
+@cache
+def _class_names(kind: type) -> frozenset[str]:
+    return frozenset(base.__name__ for base in kind.__mro__)
 
 
 def pyg_features(items: Sequence[Any]) -> dict[str, dict[str, Tensor]]:

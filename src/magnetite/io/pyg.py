@@ -108,18 +108,19 @@ def listed_graphs(items: Sequence[Any]) -> dict[str, Any]:
     edges, weights, sizes = [], [], []
     for item in items:
         check_pyg(item)
-        if item.edge_index is None:
+        edge_index, size = item.edge_index, item.num_nodes  # properties that search all attributes
+        if edge_index is None:
             raise ValueError(f"{type(item).__name__} has no edge_index: set it, or convert its adj_t first")
         weight = item.edge_weight if "edge_weight" in item else None
-        if not _is_edge_index(item.edge_index) or weight is not None:
-            checked = EdgeList(item.edge_index, item.num_nodes, weight)
-            device = getattr(item.edge_index, "device", "cpu")
+        if not _is_edge_index(edge_index) or weight is not None:
+            checked = EdgeList(edge_index, size, weight)
+            device = getattr(edge_index, "device", "cpu")
             edges.append(torch.from_numpy(checked.edges).long().to(device))
             weights.append(None if weight is None else torch.from_numpy(checked.weights).to(device))
         else:
-            edges.append(item.edge_index)
+            edges.append(edge_index)
             weights.append(None)
-        sizes.append(item.num_nodes)
+        sizes.append(size)
     device = edges[0].device
     weighted = any(weight is not None for weight in weights)
     if weighted:
@@ -127,15 +128,17 @@ def listed_graphs(items: Sequence[Any]) -> dict[str, Any]:
             edge.new_ones(edge.shape[1], dtype=torch.float64) if weight is None else weight
             for edge, weight in zip(edges, weights, strict=True)
         ]
-    single = len(items) == 1
     return {
-        "node_ptr": torch.tensor([0, sizes[0]], device=device) if single else _starts(torch.tensor(sizes)).to(device),
-        "edge_ptr": torch.tensor([0, edges[0].shape[1]], device=device)
-        if single
-        else _starts(torch.tensor([edge.shape[1] for edge in edges])).to(device),
-        "edges": edges[0] if single else torch.cat([edge.to(device) for edge in edges], dim=1),
+        "node_ptr": _pointer(sizes, device),
+        "edge_ptr": _pointer([edge.shape[1] for edge in edges], device),
+        "edges": edges[0] if len(items) == 1 else torch.cat([edge.to(device) for edge in edges], dim=1),
         "weights": torch.cat([weight.to(device) for weight in weights]) if weighted else None,  # type: ignore[union-attr]
     }
+
+
+def _pointer(counts: Sequence[int], device: torch.device) -> Tensor:
+    pointer = torch.from_numpy(np.array([0, *counts]).cumsum())
+    return pointer if device.type == "cpu" else pointer.to(device)
 
 
 def joined(items: list[Any]) -> Any:

@@ -123,6 +123,9 @@ def equal_groups(
     >>> equal_groups(torch.tensor([[0.0, 0.0, 2.0, 0.0]]), torch.tensor([[True, True, True, False]])).tolist()
     [[0, 0, 1, -1]]
     """
+    if values.device.type == "cpu":
+        bound = None if floor is None else floor.numpy()
+        return torch.from_numpy(_equal_groups(values.numpy(), mask.numpy(), bound))
     if floor is None:
         tolerance = EQUAL * values.amax(1, keepdim=True).clamp(min=1)
     else:
@@ -130,6 +133,18 @@ def equal_groups(
     group = torch.zeros_like(values, dtype=torch.long)
     group[:, 1:] = (values.diff(dim=1) > tolerance).cumsum(1)
     return group.masked_fill(~mask, -1)
+
+
+def _equal_groups(values: np.ndarray, mask: np.ndarray, floor: np.ndarray | None) -> np.ndarray:
+    """The same of arrays, which takes less time on the CPU."""
+    if floor is None:
+        tolerance = EQUAL * np.maximum(values.max(1, keepdims=True), 1)
+    else:
+        tolerance = np.maximum(EQUAL * values[:, 1:], floor[:, None])
+    group = np.zeros(values.shape, np.int64)
+    (values[:, 1:] - values[:, :-1] > tolerance).cumsum(1, out=group[:, 1:])
+    group[~mask] = -1
+    return group
 
 
 def _drivers(matrices: Tensor, k: int, single: bool) -> Sequence[Driver]:

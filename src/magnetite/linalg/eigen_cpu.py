@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from magnetite.linalg.eigen import TOLERANCE
 from magnetite.linalg.laplacian import Operator
-from magnetite.linalg.pairs import NodePairs, pair_edges
+from magnetite.linalg.pairs import PairArrays, pair_arrays
 from magnetite.linalg.scale import SQUARES_FROM, divided, times_power
 from magnetite.linalg.threads import in_pool
 
@@ -65,44 +66,47 @@ def lowest_of_graphs(
     >>> lowest_of_graphs(*path, Operator(q=0.25), k=2).values.round(decimals=6).abs().tolist()
     [[0.0, 1.0]]
     """
-    count, bounds = len(sizes), edge_ptr.numpy()
+    count, bounds, lengths, ends = len(sizes), edge_ptr.numpy(), sizes.numpy(), edges.numpy()
     node_ptr = np.zeros(count + 1, np.int64)
-    sizes.numpy().cumsum(out=node_ptr[1:])
-    solved = Solved(
-        values=torch.zeros((count, k), dtype=torch.float64),
-        vectors=torch.empty((int(node_ptr[-1]), k), dtype=dtype),
-        anchored=torch.zeros((count, k), dtype=torch.bool),
-        passed=torch.zeros(count, dtype=torch.bool),
-    )
-    values, anchored, passed = solved.values.numpy(), solved.anchored.numpy(), solved.passed.numpy()
-    vectors = solved.vectors.numpy()
-    heavy, exponent = divided(weights, edge_ptr)
+    lengths.cumsum(out=node_ptr[1:])
+    values, anchored, passed = np.zeros((count, k)), np.zeros((count, k), np.bool_), np.zeros(count, np.bool_)
+    vectors = np.empty((int(node_ptr[-1]), k), _numpy_type(dtype))
+    heavy, exponent = (None, None) if weights is None else divided(weights, edge_ptr)
 
     def run(span: slice) -> None:
         here = slice(int(node_ptr[span.start]), int(node_ptr[span.stop]))
-        ends = slice(int(bounds[span.start]), int(bounds[span.stop]))
-        part = edges[:, ends], edge_ptr[span.start : span.stop + 1], sizes[span]
-        pairs = pair_edges(*part, None if heavy is None else heavy[ends], None if heavy is None else exponent[span])
+        first, last = int(bounds[span.start]), int(bounds[span.stop])
+        start = bounds[span.start : span.stop + 1] - first
+        own = (None, None)
+        if heavy is not None and exponent is not None:
+            own = heavy[first:last].numpy(), exponent[span].numpy()
+        pairs = pair_arrays(ends[:, first:last], start, lengths[span], *own)
         found = np.zeros((here.stop - here.start, k), np.complex128)
-        given = None if roots is None else roots[span]
+        given = None if roots is None else roots[span].numpy()
         passed[span] = _solve(pairs, operator.of(span), k, given, values[span], found, anchored[span])
         vectors[here] = found if dtype.is_complex else found.real
 
     in_pool(run, list(_spans(sizes, torch.get_num_threads())))
+    solved = Solved(*map(torch.from_numpy, (values, vectors, anchored, passed)))
     if heavy is not None:
         # The kernels square the entries.
         tiny = (heavy < SQUARES_FROM).nonzero().squeeze(1)
         solved.passed[torch.searchsorted(edge_ptr - edge_ptr[0], tiny, right=True) - 1] = False
-    if heavy is not None and not operator.normalised:
+    if exponent is not None and not operator.normalised:
         solved.values.copy_(times_power(solved.values, exponent[:, None]))
     return solved
 
 
+@cache
+def _numpy_type(dtype: torch.dtype) -> np.dtype:
+    return torch.empty(0, dtype=dtype).numpy().dtype
+
+
 def _solve(
-    pairs: NodePairs,
+    pairs: PairArrays,
     operator: Operator,
     k: int,
-    roots: Tensor | None,
+    roots: np.ndarray | None,
     values: np.ndarray,
     vectors: np.ndarray,
     anchored: np.ndarray,
@@ -110,12 +114,12 @@ def _solve(
     """Write the eigenpairs of some graphs into arrays of zeros; return which graphs passed verification."""
     from magnetite.kernels.cpu.dense import solve_all
 
-    entries, weights = operator.entries(pairs)
+    entries, weights = operator.entry_arrays(pairs)
     count = len(pairs.sizes)
     residual, unitarity = np.empty(count), np.empty(count)
-    arrays = (pairs.low, pairs.high, entries, weights, pairs.start, pairs.count, pairs.sizes)
     solve_all(
-        *(array.numpy() for array in arrays), np.full(count, -1) if roots is None else roots.numpy(),
+        pairs.low, pairs.high, entries, weights, pairs.start, pairs.count, pairs.sizes,
+        np.full(count, -1) if roots is None else roots,
         k, operator.normalised, operator.rule.isolated, operator.real,
         values, vectors, anchored, residual, unitarity,
     )  # fmt: skip

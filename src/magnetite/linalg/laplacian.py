@@ -3,11 +3,12 @@
 from dataclasses import dataclass, replace
 from math import pi
 
+import numpy as np
 import torch
 from jaxtyping import Complex, Float, Int, Shaped
 from torch import Tensor
 
-from magnetite.linalg.pairs import NodePairs
+from magnetite.linalg.pairs import NodePairs, PairArrays
 from magnetite.linalg.phase import Convention, convention_named, weight_and_angle
 from magnetite.linalg.potential import Adaptive, Potential, Relative, absolute_potential
 from magnetite.linalg.scale import times_power
@@ -53,45 +54,54 @@ class Operator:
 
     def entries(self, pairs: NodePairs) -> tuple[Shaped[Tensor, " m"], Float[Tensor, " m"]]:
         """`H[low, high]` of every node pair, complex, and its real value at phase 0, whose row sums are the degrees."""
-        weights = self.rule.weight(pairs.forward, pairs.backward)
+        entries, weights = self.entry_arrays(pairs.arrays())
+        return torch.from_numpy(entries), torch.from_numpy(weights)
+
+    def entry_arrays(self, pairs: PairArrays) -> tuple[np.ndarray, np.ndarray]:
+        """`entries` of arrays."""
+        rule, forward, backward = self.rule, pairs.forward, pairs.backward
+        weights = rule.weight(forward, backward)
         if self.real:
-            entries = weights.to(torch.complex128)
+            entries = weights.astype(np.complex128)
         else:
-            entries = self.rule.at_angle(weights, pairs.forward, pairs.backward, self._phases(pairs))
-        if self.rule.self_loops:
+            entries = rule.at_angle_arrays(weights, forward, backward, self._phases(pairs))
+        if rule.self_loops:
             return entries, weights
         proper = pairs.low != pairs.high
-        return torch.where(proper, entries, 0), torch.where(proper, weights, 0.0)
+        return np.where(proper, entries, 0), np.where(proper, weights, 0.0)
 
     def surplus(self, pairs: NodePairs) -> Float[Tensor, " m"]:
         """By how much the second result of `entries` exceeds the modulus of the first, without cancellation."""
         if self.real or self.rule.surplus is None:
             return torch.zeros_like(pairs.forward)
-        return self.rule.surplus(pairs.forward, pairs.backward, self._phases(pairs))
+        phases = torch.from_numpy(self._phases(pairs.arrays()))
+        return self.rule.surplus(pairs.forward, pairs.backward, phases)
 
     def settled(self, pairs: NodePairs) -> "Operator":
         """The same operator with the absolute potential of one graph and its weights, which its components need."""
-        return self if self.real else replace(self, q=float(self._potential(pairs)[0]))
+        return self if self.real else replace(self, q=float(self._potential(pairs.arrays())[0]))
 
-    def _phases(self, pairs: NodePairs) -> Float[Tensor, " m"]:
+    def _phases(self, pairs: PairArrays) -> np.ndarray:
         """`2πq` for every node pair; a single number if all belong to one graph."""
         phases = 2 * pi * self._potential(pairs)
-        return phases if len(pairs.sizes) == 1 else torch.repeat_interleave(phases, pairs.start.diff())
+        return phases if len(pairs.sizes) == 1 else np.repeat(phases, np.diff(pairs.start))
 
     def of(self, graphs: Tensor | slice) -> "Operator":
         """The operator of some of the graphs, given their indices."""
         return replace(self, q=self.q[graphs]) if isinstance(self.q, Tensor) else self
 
-    def _potential(self, pairs: NodePairs) -> Float[Tensor, " g"]:
+    def _potential(self, pairs: PairArrays) -> np.ndarray:
         if isinstance(self.q, Tensor):
-            potential = self.q
+            potential = self.q.cpu().double().numpy()
         elif isinstance(self.q, Relative):
-            potential = self.q.scaled(pairs.one_way, pairs.sizes)
+            potential = self.q.scaled_arrays(pairs.one_way, pairs.sizes)
         elif isinstance(self.q, Adaptive):
-            potential = self.q.of_pairs(pairs)
+            potential = self.q.of_pairs(NodePairs.of_arrays(pairs)).numpy()
         else:
-            potential = torch.full(pairs.sizes.shape, float(self.q), dtype=torch.float64)
-        return self._of_divided(potential, pairs.exponent)
+            potential = np.full(pairs.sizes.shape, float(self.q))
+        if pairs.exponent is None:
+            return potential
+        return self._of_divided(torch.from_numpy(potential), torch.from_numpy(pairs.exponent)).numpy()
 
     def _of_divided(self, potential: Tensor, exponent: Tensor | None) -> Tensor:
         """The potential that gives divided weights the phases of the original ones."""

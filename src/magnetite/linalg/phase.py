@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import pi
+from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
@@ -20,7 +22,8 @@ class Convention:
 
     Args:
         formula: The entry `H[u, v]` as readable text.
-        weight: The entry at phase 0, which is real, from `w_uv` and `w_vu`, elementwise; 0 where both are 0.
+        weight: The entry at phase 0, which is real, from `w_uv` and `w_vu`, elementwise; 0 where both are 0. It takes
+            tensors or NumPy arrays, and so does the angle.
         angle: The angle of the entry from `w_uv`, `w_vu` and the phase `2πq`, if its modulus is the weight.
         entry: The entry itself, if its modulus is not the weight.
         self_loops: Whether self-loops count.
@@ -30,8 +33,8 @@ class Convention:
     """
 
     formula: str
-    weight: Callable[[Tensor, Tensor], Tensor]
-    angle: Callable[[Tensor, Tensor, Tensor | float], Tensor] | None = None
+    weight: Callable[[Any, Any], Any]
+    angle: Callable[[Any, Any, Any], Any] | None = None
     entry: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
     self_loops: bool = True
     isolated: float = 1.0
@@ -48,6 +51,15 @@ class Convention:
             return self.entry(forward, backward, phase)
         return torch.polar(weight, self.angle(forward, backward, phase))  # type: ignore[misc]
 
+    def at_angle_arrays(
+        self, weight: np.ndarray, forward: np.ndarray, backward: np.ndarray, phase: np.ndarray
+    ) -> np.ndarray:
+        """The same of arrays, with the same bits: sines and cosines are those of torch."""
+        if self.entry is not None:
+            return self.entry(*map(torch.from_numpy, (forward, backward, phase))).numpy()
+        angle = self.angle(forward, backward, phase)  # type: ignore[misc]
+        return torch.polar(torch.from_numpy(weight), torch.from_numpy(angle)).numpy()
+
 
 def weight_and_angle(forward: Tensor, backward: Tensor, phase: Tensor | float) -> tuple[Tensor, Tensor]:
     """Modulus and angle of `H[u, v]` in the paper's convention.
@@ -61,26 +73,36 @@ def weight_and_angle(forward: Tensor, backward: Tensor, phase: Tensor | float) -
     return _one_or_mean(forward, backward), _share(forward, backward, phase)
 
 
-def _one_or_mean(forward: Tensor, backward: Tensor) -> Tensor:
+def _library(values: Any) -> Any:
+    """NumPy or torch, which share the functions that the conventions need."""
+    return np if isinstance(values, np.ndarray) else torch
+
+
+def _one_or_mean(forward: Any, backward: Any) -> Any:
     total = forward + backward
-    return torch.where((forward > 0) & (backward > 0), total / 2, total)
+    return _library(total).where((forward > 0) & (backward > 0), total / 2, total)
 
 
-def _share(forward: Tensor, backward: Tensor, phase: Tensor | float) -> Tensor:
+def _share(forward: Any, backward: Any, phase: Any) -> Any:
     total = forward + backward
-    return phase * (forward - backward) / torch.where(total > 0, total, 1)
+    return phase * (forward - backward) / _library(total).where(total > 0, total, 1)
 
 
-def _mean(forward: Tensor, backward: Tensor) -> Tensor:
+def _mean(forward: Any, backward: Any) -> Any:
     return (forward + backward) / 2
 
 
-def _turn(forward: Tensor, backward: Tensor, phase: Tensor | float) -> Tensor:
-    return phase * ((forward > 0).to(forward) - (backward > 0).to(forward))
+def _turn(forward: Any, backward: Any, phase: Any) -> Any:
+    sign = _library(forward).sign
+    return phase * (sign(forward) - sign(backward))
 
 
-def _difference(forward: Tensor, backward: Tensor, phase: Tensor | float) -> Tensor:
+def _difference(forward: Any, backward: Any, phase: Any) -> Any:
     return phase * (forward - backward)
+
+
+def _sum(forward: Any, backward: Any) -> Any:
+    return forward + backward
 
 
 def _multi_q(forward: Tensor, backward: Tensor, phase: Tensor) -> Tensor:
@@ -102,7 +124,7 @@ CONVENTIONS: dict[str, Convention] = {
     "pygsd": Convention(
         "(w_uv+w_vu)/2 · exp(i2πq (w_uv−w_vu)), no self-loops", _mean, _difference, self_loops=False, by_weight=True
     ),
-    "multi-q": Convention("w_uv exp(i2πq) + w_vu exp(−i2πq)", torch.add, entry=_multi_q, surplus=_multi_q_surplus),
+    "multi-q": Convention("w_uv exp(i2πq) + w_vu exp(−i2πq)", _sum, entry=_multi_q, surplus=_multi_q_surplus),
 }
 """Conventions found in papers and libraries, by name."""
 

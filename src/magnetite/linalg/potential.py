@@ -48,6 +48,10 @@ class Relative:
         """The absolute potential of graphs with these numbers of one-way edges and nodes."""
         return self.q / torch.minimum(one_way, size).clamp(min=1).double()
 
+    def scaled_arrays(self, one_way: np.ndarray, size: np.ndarray) -> np.ndarray:
+        """`scaled` of arrays."""
+        return self.q / np.maximum(np.minimum(one_way, size), 1).astype(np.float64)
+
 
 @dataclass(frozen=True)
 class Adaptive:
