@@ -186,10 +186,18 @@ def _split(data: DataSet, edges: _Edges, asked: Mask, splits: Any, reverse: bool
     chosen = chosen_split(data, graphs.edge_features, splits)
     if isinstance(chosen, tuple):
         return _Split(_drawn(chosen, edges, asked, reverse, seed), False, {})
-    lists = {split: _edge_list(part_of(chosen, split), split, graphs) for split in SPLITS}
+    lists = {split: _edge_list(part_of(chosen, split), split) for split in SPLITS}
+    # [2, 2] may have a pair per row or per column: it is read as the other splits are.
+    by_row = any(listed is not None and listed.shape[0] != 2 for listed in lists.values())
+    pairs = {
+        split: None
+        if listed is None
+        else node_pairs(listed, graphs, f"the {split} split", by_row or isinstance(part_of(chosen, split), Mapping))
+        for split, listed in lists.items()
+    }
     masks = {
         split: part_of(chosen, split) if listed is None else _mask_of(listed, edges, split)
-        for split, listed in lists.items()
+        for split, listed in pairs.items()
     }
     by_graph = len(graphs) > 1 and all(_of_graphs(as_ids(mask, name), graphs) for name, mask in masks.items())
     split = np.full(len(asked), -1)
@@ -223,15 +231,13 @@ def _drawn(fractions: tuple[Any, ...], edges: _Edges, asked: Mask, reverse: bool
     return split
 
 
-def _edge_list(given: Any, split: str, graphs: Digraphs) -> Int[np.ndarray, "2 pairs"] | None:
-    """Node pairs as `[2, m]`, if a split is given so."""
+def _edge_list(given: Any, split: str) -> Tensor | None:
+    """Node pairs as `[2, m]` or `[m, 2]`, if a split is given so."""
     listed = given["edge"] if isinstance(given, Mapping) and "edge" in given else given
     if isinstance(given, Mapping) and listed is given:
         raise ValueError(f"the {split} split has {', '.join(map(str, given))}, expected 'edge' with a list of edges")
     numbers = as_ids(listed, split)
-    if numbers.ndim != 2 or numbers.dtype == torch.bool:
-        return None
-    return node_pairs(numbers, graphs, f"the {split} split", by_row=isinstance(given, Mapping))
+    return None if numbers.ndim != 2 or numbers.dtype == torch.bool else numbers
 
 
 def node_pairs(given: Any, graphs: Digraphs, where: str, by_row: bool = False) -> Int[np.ndarray, "2 pairs"]:

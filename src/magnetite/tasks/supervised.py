@@ -5,7 +5,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from numbers import Real
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -459,7 +458,7 @@ class Supervised(Task):
             sizes = torch.bincount(train, minlength=count).float()
             return len(train) / (count * sizes.clamp(min=1))
         given = self.class_weights
-        numbers = [each for each in given if isinstance(each, Real)] if isinstance(given, tuple) else []
+        numbers = [each for each in given if isinstance(each, int | float)] if isinstance(given, tuple) else []
         # A batch may have graphs of one class only, whose mean loss is not defined if they have no weight.
         if len(numbers) != count or given != tuple(numbers) or not all(0 < each < math.inf for each in numbers):
             raise ValueError(
