@@ -16,11 +16,11 @@ SMALL = Path(__file__).parent.parent / "tests" / "data" / "hls-dfg"
 
 def main() -> None:
     """Train on the training split of the folder, and predict the targets of its first graphs."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", default=SMALL)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", default=SMALL, help="folder in OGB's layout; by default that of the tests")
     parser.add_argument("--preset", default="quick", help="quick, default or large")
-    parser.add_argument("--epochs", type=int, help="by default as many as the preset aims at")
-    parser.add_argument("--out", default="runs/circuits")
+    parser.add_argument("--epochs", type=int, help="passes over the training graphs; by default those of the preset")
+    parser.add_argument("--out", help="folder of the run; by default a new folder in runs/")
     options = parser.parse_args()
 
     # The folder has graphs, features, targets and a split. Several targets are predicted by one model.
@@ -29,8 +29,7 @@ def main() -> None:
         print(f"{split}: {len(task.examples(split))} graphs")
 
     # On the command line: magnetite train --data FOLDER --target dsp,lut,ff,cp --level graph --kind regression
-    settings = {} if options.epochs is None else {"optim.epochs": options.epochs, "optim.warmup": options.epochs / 20}
-    run = mt.train(task, encoding="magnetic", preset=options.preset, out=options.out, settings=settings)
+    run = mt.train(task, encoding="magnetic", preset=options.preset, epochs=options.epochs, out=options.out)
     print("test:", {name: round(value, 3) for name, value in run.metrics["test"].items()})
 
     # Predictions have the units and the order of the targets.

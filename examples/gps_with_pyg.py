@@ -76,7 +76,7 @@ def accuracy(encoded: bool, train: list[Data], test: list[Data], epochs: int) ->
 
 def main() -> None:
     """Compare the two."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=20)
     epochs = parser.parse_args().epochs
     generator = torch.Generator().manual_seed(0)

@@ -24,18 +24,17 @@ def food_web(nodes: int, seed: int) -> mt.Digraphs:
 
 def main() -> None:
     """Train on 80 % of the edges, choose the best model by 10 %, and test on 10 %."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--nodes", type=int, default=300)
-    parser.add_argument("--epochs", type=int, default=100)
-    parser.add_argument("--out", default="runs/links")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int, default=300, help="nodes of the graph")
+    parser.add_argument("--epochs", type=int, default=100, help="passes over the training links")
+    parser.add_argument("--out", help="folder of the run; by default a new folder in runs/")
     options = parser.parse_args()
 
     # `target="existence"` asks whether there is a link, against random or reversed node pairs.
     graph = food_web(options.nodes, seed=0)
     task = mt.tasks.Supervised(graph, level="link", target="direction")
 
-    settings = {"optim.epochs": options.epochs, "optim.warmup": options.epochs / 20, "run.evaluate_every": 10}
-    run = mt.train(task, encoding="magnetic", preset="quick", out=options.out, settings=settings)
+    run = mt.train(task, encoding="magnetic", epochs=options.epochs, out=options.out)
     print("test:", {name: round(value, 3) for name, value in run.metrics["test"].items()})
 
 

@@ -28,22 +28,21 @@ def block_model(nodes: int, seed: int) -> mt.Digraphs:
 
 def main() -> None:
     """Train on 60 % of the nodes, choose the best model by 20 %, and test on 20 %."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--nodes", type=int, default=600)
-    parser.add_argument("--epochs", type=int, default=200)
-    parser.add_argument("--out", default="runs/nodes")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int, default=600, help="nodes of the graph")
+    parser.add_argument("--epochs", type=int, default=200, help="steps, since there is one graph")
+    parser.add_argument("--out", help="folder of the run; by default a new folder in runs/")
     options = parser.parse_args()
 
     # `level="node"`: a feature of the nodes is predicted. Instead of fractions, `splits` may be three masks.
     graph = block_model(options.nodes, seed=0)
     task = mt.tasks.Supervised(graph, target="y", level="node", kind="classification", splits=(0.6, 0.2, 0.2))
 
-    # A preset has sensible settings; any of them may be replaced. There is one graph, so an epoch is one step.
-    settings = {"optim.epochs": options.epochs, "optim.warmup": options.epochs / 20, "run.evaluate_every": 10}
-    run = mt.train(task, encoding="magnetic", model="transformer", preset="quick", out=options.out, settings=settings)
+    # There is one graph, so an epoch is one step. `settings={"optim.lr": 3e-4}` replaces any setting of the preset.
+    run = mt.train(task, encoding="magnetic", model="transformer", epochs=options.epochs, out=options.out)
     print(f"accuracy: {run.metrics['test']['accuracy']:.3f} (guessing: {1 / GROUPS:.2f})")
 
-    # The run folder is all that predictions need, now or later: mt.Run("runs/nodes").predict(graph).
+    # The run folder is all that predictions need, now or later: mt.Run(FOLDER).predict(graph).
     print("classes of the first nodes:", run.predict(graph)[:10], "true:", graph.node_features["y"][:10].tolist())
 
 

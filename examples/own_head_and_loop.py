@@ -31,10 +31,10 @@ class FirstNodeHead(mt.nn.Head):
 
 def main() -> None:
     """Train, and compare with the best constant."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--graphs", type=int, default=1000)
-    parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--out", default="runs/own-head")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graphs", type=int, default=1000, help="number of random graphs")
+    parser.add_argument("--epochs", type=int, default=20, help="passes over the training graphs")
+    parser.add_argument("--out", default="runs/own-head", help="folder of the saved model")
     options = parser.parse_args()
 
     drawn = [nx.gnp_random_graph(12, 0.12, seed=seed, directed=True) for seed in range(options.graphs)]

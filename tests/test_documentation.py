@@ -44,7 +44,7 @@ def public_items() -> dict[str, Any]:
 
 def parameters(item: Callable[..., Any]) -> list[str]:
     """The parameters of a function or a constructor; none for a class that cannot or need not be configured."""
-    if inspect.isclass(item) and inspect.isabstract(item):
+    if inspect.isclass(item) and (inspect.isabstract(item) or issubclass(item, Exception)):
         return []
     names = list(inspect.signature(item).parameters)
     return [] if names == ["args", "kwargs"] else names  # those of torch.nn.Module

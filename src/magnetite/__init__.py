@@ -32,11 +32,16 @@ from magnetite.linalg.potential import Adaptive, PotentialWarning, Relative
 from magnetite.version import __version__
 
 if TYPE_CHECKING:
-    from magnetite import tasks
+    from magnetite import plots, tasks
     from magnetite.training.trained import Run, train
 
-LAZY = {"tasks": "magnetite.tasks", "Run": "magnetite.training.trained", "train": "magnetite.training.trained"}
-"""Names that are imported when they are first used, since training takes longer to import than all other parts."""
+LAZY = {
+    "Run": "magnetite.training.trained",
+    "plots": "magnetite.plots",
+    "tasks": "magnetite.tasks",
+    "train": "magnetite.training.trained",
+}
+"""Names that are imported when they are first used: training takes long to import, and figures need matplotlib."""
 
 
 def __getattr__(name: str) -> Any:
@@ -74,6 +79,7 @@ __all__ = [
     "graph_filter",
     "inverse_fourier",
     "nn",
+    "plots",
     "read",
     "sorting",
     "tasks",

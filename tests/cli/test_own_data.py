@@ -68,7 +68,7 @@ def test_a_moved_run_predicts_the_same(trained, tmp_path):
 
 def test_a_run_is_evaluated_and_resumed(trained, monkeypatch, capsys):
     assert call(monkeypatch, capsys, "evaluate", trained)[0] == 0
-    assert call(monkeypatch, capsys, "train", "supervised", "--resume", "--out", trained)[0] == 0
+    assert call(monkeypatch, capsys, "train", "--resume", "--out", trained)[0] == 0
 
 
 def test_changed_data_are_refused(tmp_path, monkeypatch, capsys):

@@ -146,3 +146,22 @@ def test_leftovers_of_a_killed_run_are_removed_and_a_damaged_log_is_mended(run, 
     assert not list(run.rglob(f"{PREFIX}*"))
     assert (run / "log.jsonl").read_bytes() == lines
     capsys.readouterr()
+
+
+def test_default_folder_is_new_unless_a_run_has_not_ended(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config, found = tiny(*SHORT), []
+    for _ in range(2):
+        found.append(runs.default_folder(config, "quick"))
+        found[-1].mkdir(parents=True)
+        (found[-1] / "config.json").touch()
+        assert runs.default_folder(config, "quick") == found[-1]  # where training is refused: it must be resumed
+        (found[-1] / "result.json").touch()
+    assert [folder.name for folder in found] == [found[0].name, f"{found[0].name}-2"]
+    assert runs.default_folder(config, "quick", resume=True) == found[1]
+
+
+def test_no_metric_is_cut_off_in_a_narrow_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    runs.print_metrics({"test": {f"metric{number}": 0.12345 for number in range(9)}}, "a run")
+    assert "…" not in (text := capsys.readouterr().out) and "metric8" in text

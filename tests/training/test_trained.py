@@ -14,6 +14,7 @@ import torch
 
 import magnetite as mt
 from magnetite.tasks import Supervised
+from magnetite.training.config import configuration
 from magnetite.training.loop import Trainer
 from magnetite.training.trained import Run, train
 from tests.tasks.own_data import paths, with_targets
@@ -120,6 +121,7 @@ def test_a_killed_run_of_own_data_continues_to_the_same_bytes(level, tmp_path, m
 KILL = """
 import os, signal, sys
 from magnetite import cli
+from magnetite.training.config import configuration
 from magnetite.training.loop import Trainer
 def step(self, block, number, original=Trainer.step):
     original(self, block, number)
@@ -155,3 +157,14 @@ def test_kill_9_and_predictions_of_a_moved_run_in_another_process(tmp_path):
     )
     rows = json.loads((tmp_path / "a.json").read_text())
     assert ended.returncode == 0 and torch.equal(torch.tensor([row["direction_probability"] for row in rows]), expected)
+
+
+def test_warm_up_and_validation_follow_the_epochs():
+    edges = [np.array([[0, 1], [1, 2]])] * 40
+    graphs = mt.Digraphs.from_edges(edges).replace(graph_features={"y": torch.randn(40)})
+    task = Supervised(graphs, target="y")
+    for config in (
+        configuration(task, "none", "quick", {"optim": {"epochs": 80}}),
+        configuration(task, "none", "quick", overrides=["optim.epochs=80"]),
+    ):
+        assert (config.optim.epochs, config.optim.warmup, config.run.evaluate_every) == (80, 4, 2)

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +17,9 @@ PLAIN = (bool, int, float, str)
 
 OWN_DATA = "supervised"
 """The task that is meant if data are given, but no task."""
+
+HIDDEN = ("fingerprint",)
+"""Options that configurations store and nobody types; help does not list them."""
 
 
 def task_commands(command: Callable[..., None], example: str, data_only: bool = False) -> typer.Typer:
@@ -35,9 +39,8 @@ def task_commands(command: Callable[..., None], example: str, data_only: bool = 
             return list(offered())
 
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            # `train --data FOLDER …` needs no name of a task.
-            if args and args[0].startswith("-") and any(arg.partition("=")[0] == "--data" for arg in args):
-                args = [OWN_DATA, *args]
+            if args and args[0].startswith("-") and not data_only:
+                args = [*_implied(args), *args]
             return super().parse_args(ctx, args)
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
@@ -55,6 +58,24 @@ def task_commands(command: Callable[..., None], example: str, data_only: bool = 
         no_args_is_help=True,
         subcommand_metavar="TASK [OPTIONS]",
     )
+
+
+def _implied(args: list[str]) -> list[str]:
+    """The task that is meant without its name by `train --data FOLDER …` and `train --out RUN --resume`."""
+    from magnetite.training.runs import read_tables
+
+    given = dict(_option(*each) for each in zip(args, [*args[1:], ""], strict=True))
+    if "--data" in given:
+        return [OWN_DATA]
+    if "--resume" in given and "--out" in given:
+        return [str(read_tables(Path(given["--out"]))["task"].get("name", ""))]
+    return []
+
+
+def _option(arg: str, after: str) -> tuple[str, str]:
+    """An option and its value, which is part of the argument or the next one."""
+    name, equals, value = arg.partition("=")
+    return name, value if equals else after
 
 
 def _help(command: Callable[..., None], task: str) -> str:
@@ -80,21 +101,27 @@ def _with_options(command: Callable[..., None], task: str, data_only: bool) -> C
         command(task, typed, **given)
 
     keywords = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own]
-    parameters = [*keywords, *(_parameter(name, option, data_only) for name, option in options.items())]
+    parameters = [
+        *keywords,
+        *(_parameter(name, option, data_only, TASKS[task].generates) for name, option in options.items()),
+    ]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 
-def _parameter(name: str, option: Option, data_only: bool) -> inspect.Parameter:
-    """An option of the task; in training its default is that of the preset."""
+def _parameter(name: str, option: Option, data_only: bool, preset: bool) -> inspect.Parameter:
+    """An option of the task; in training its default may be that of the preset."""
     kind = option.hint if option.hint in PLAIN else str
     default: str | bool = False if option.default is MISSING else str(plain(option.default))
     if not data_only:
-        default = "from the preset"
+        shown = isinstance(option.default, int | str) and option.default not in (False, "")
+        default = "from the preset" if preset else shown and str(option.default)
     elif option.hint is bool:
         default = name.replace("_", "-") if option.default else f"no-{name.replace('_', '-')}"
-    details = typer.Option(help=option.help, show_default=default, rich_help_panel="Options of the task")
+    details = typer.Option(
+        help=option.help, show_default=default, rich_help_panel="Options of the task", hidden=option.name in HIDDEN
+    )
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, details]
     )

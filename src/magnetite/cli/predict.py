@@ -21,7 +21,7 @@ def predict(
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
-    """Predict for graphs: one row per graph, node or node pair, with the probability of each class."""
+    """Predict with a trained model: one row per graph, node or node pair, with the probability of each class."""
     from magnetite.training.runs import accelerator_named
     from magnetite.training.trained import Run
 
@@ -33,4 +33,4 @@ def predict(
     table = trained.table(inputs, pairs)
     write_table(out, table)
     count = len(next(iter(table.values())))
-    typer.echo(f"{count:,} answers for each {trained.schema.level} → {out}")
+    typer.echo(f"{count:,} answers, one for each {trained.schema.level} → {out}")

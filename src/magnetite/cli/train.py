@@ -74,7 +74,7 @@ def train(
     if dry_run:
         runs.describe(config)
         return
-    folder = out or Path("runs") / runs.default_name(config, preset)
+    folder = out or runs.default_folder(config, preset, resume)
     runs.train(config, folder, runs.Machine(accelerator, devices, machines), resume)
 
 

@@ -336,8 +336,8 @@ class Task(ABC):
         """What a model of this task reads and predicts, for predictions without the data; None if there are none."""
         return None
 
-    def derived(self, preset: str) -> Mapping[str, Mapping[str, Any]]:  # noqa: ARG002
-        """Settings of a preset that depend on the data, such as the batch size."""
+    def derived(self, preset: str, epochs: float | None = None) -> Mapping[str, Mapping[str, Any]]:  # noqa: ARG002
+        """Settings of a preset that depend on the data, such as the batch size, or on a given number of epochs."""
         return {}
 
 

@@ -109,7 +109,10 @@ def data_set(data: Any) -> DataSet:
     if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", str(data)):
         return _of_name(str(data))
     if str(data) == MEMORY:
-        raise ValueError("the data of this run were in memory: make the task again, with the same data")
+        raise ValueError(
+            "the data of this run were in memory: resume it in Python, by mt.train(task, out=…, resume=True) with the "
+            "same task; its metrics are in result.json"
+        )
     raise FileNotFoundError(f"{path} does not exist: give a folder, a file, or module:name of a PyG data set")
 
 

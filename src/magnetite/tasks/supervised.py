@@ -81,8 +81,8 @@ class Supervised(Task):
     split as in `magnetite.tasks.split_links`.
 
     Args:
-        data: `Digraphs` with features, PyG graphs, a folder or file of graphs (`magnetite.tasks.datasets` lists the
-            layouts), or `module:name` of a PyG data set.
+        data: Folder or file of graphs, or `module:name` of a PyG data set (docs/own-data.md); in Python also `Digraphs`
+            or PyG graphs.
         target: Name of the feature to predict, or names of several; existence or direction of links.
         level: What has a target: graph, node, pair or link.
         kind: regression (the default), classification (one class each) or multilabel (several yes-or-no targets).
@@ -93,7 +93,8 @@ class Supervised(Task):
         continuous: Names of integer features that are quantities, not categories.
         class_weights: `balanced`, or one positive weight per class; equal weights by default.
         select: Metric by which validation chooses the best model; by default rmse, accuracy or auc.
-        negatives: Pairs without a link, which links are told from: random (the default), reversed or both.
+        negatives: Pairs without a link that the model must distinguish from links: random (the default), reversed
+            or both.
         folds: Number of folds of training links, each of which is predicted from the others.
         reverse_in_training: Whether the reverse of a validation or test link may be in the training graph.
         seed: Seed of a drawn split, and of negatives.
@@ -228,11 +229,11 @@ class Supervised(Task):
         texts = {name: self.data_set.classes[name] for name in nodes if name in self.data_set.classes}
         return Schema(self.level, self._kind_name, self.target_names, self.targets.classes, nodes, edges, texts)
 
-    def derived(self, preset: str) -> dict[str, dict[str, Any]]:
-        """Batch size and number of epochs for this number of training graphs."""
+    def derived(self, preset: str, epochs: float | None = None) -> dict[str, dict[str, Any]]:
+        """Batch size and number of epochs for this number of training graphs; warm-up follows from the epochs."""
         count = self.split("train").count
         batch = int(min(LARGEST_BATCH[preset], 2 ** max(0, round(np.log2(count / 16)))))
-        epochs = max(2.0, STEPS[preset] * batch / count)
+        epochs = max(2.0, STEPS[preset] * batch / count) if epochs is None else epochs
         return {
             "optim": {"batch": batch, "epochs": epochs, "warmup": epochs / 20},
             "run": {"evaluate_every": max(1.0, epochs / 40)},

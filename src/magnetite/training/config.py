@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
@@ -237,10 +238,17 @@ def configuration(
         _check_task(given)
         options |= given.get("task", {})
     made = make(kind, options, "task") if isinstance(task, str) else _replaced(task, options)
-    tables = merge(_without_task(tables), made.derived(preset))
+    tables = merge(_without_task(tables), made.derived(preset, _epochs(changes or {}, *settings)))
     tables = merge(tables, _without_task(changes or {}))
     _check_used(tables, _without_task(changes or {}))
     return changed(Config.from_dict(tables, made), overrides)
+
+
+def _epochs(*tables: Mapping[str, Mapping[str, Any]]) -> float | None:
+    """The number of epochs in the last of the tables that has it; one that is not valid is refused later."""
+    found = [table["optim"]["epochs"] for table in tables if "epochs" in table.get("optim", {})]
+    valid = found and isinstance(found[-1], int | float) and 0 < found[-1] < math.inf
+    return float(found[-1]) if valid else None
 
 
 def _replaced(task: Task, options: Mapping[str, Any]) -> Task:

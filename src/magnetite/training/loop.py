@@ -132,6 +132,8 @@ class Trainer:
             if self.logged_step is None:  # the first block was generated and encoded: training starts now
                 self.saved, self.logged, self.logged_step = *[time.perf_counter()] * 2, self.progress.step
             self._train_block(block, stop)
+        if self.progress.step < self.total:
+            self.display.line(f"stopped early at step {self.progress.step:,}: validation no longer improves")
         self.save()
 
     def _finished(self) -> bool:
@@ -153,7 +155,8 @@ class Trainer:
                 self.save()
             if stop.is_set():
                 self.save()
-                self.display.line(f"stopped at step {progress.step:,} and saved: continue with `train … --resume`")
+                again = f"magnetite train --out {self.folder} --resume"
+                self.display.line(f"stopped at step {progress.step:,} and saved: continue with `{again}`")
                 raise Interrupted
             if self._finished():
                 return

@@ -104,7 +104,7 @@ def train(config: Config, folder: Path, machine: Machine, resume: bool = False) 
         if main:
             _claim(config, folder, resume)
             console = Console(stderr=True, soft_wrap=True, highlight=False)
-            console.print("generating and encoding graphs")
+            console.print(f"{'generating and ' if config.task.generates else ''}encoding graphs")
         fabric.barrier()
         record = Record(folder.name, config.run.seed)
         if resume:
@@ -227,6 +227,15 @@ def default_name(config: Config, preset: str) -> str:
     return "-".join(parts)
 
 
+def default_folder(config: Config, preset: str, resume: bool = False) -> Path:
+    """Folder of a run in `runs/`: a new one if the earlier ones have ended, or the last one to resume."""
+    first = Path("runs") / default_name(config, preset)
+    folders = [first]
+    while (folders[-1] / RESULT).exists():
+        folders.append(first.with_name(f"{first.name}-{len(folders) + 1}"))
+    return folders[-2] if resume and len(folders) > 1 and not (folders[-1] / CONFIG).exists() else folders[-1]
+
+
 def encoding_name(config: Config) -> str:
     """Names of the encodings as on the command line."""
     return "+".join(part.name for part in config.encoding.parts) or "none"
@@ -242,7 +251,9 @@ def print_metrics(figures: Mapping[str, Mapping[str, float]], heading: str) -> N
             cells = [values.get(f"{name}/{group}" if group else name) for name in names]
             shown = ["" if cell is None else f"{cell:.4f}" for cell in cells]
             table.add_row(f"{split} {group}".strip(), *shown)
-    Console(soft_wrap=True).print(table)
+    console = Console(soft_wrap=True)
+    console.width = max(console.width, console.measure(table, options=console.options.update(width=1000)).maximum)
+    console.print(table)  # in a narrow terminal lines are wrapped, and no metric is cut off
 
 
 def accelerator_named(device: str) -> str:
@@ -284,7 +295,7 @@ def _check_folder(folder: Path, resume: bool) -> None:
         read_tables(folder)
         return
     if (folder / CONFIG).exists():
-        raise ValueError(f"{folder} already contains a run: continue it with --resume, or choose another --out")
+        raise ValueError(f"{folder} already contains a run: resume it, or choose another folder as out")
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file: give a folder for the run")
     others = foreign_files(folder)

@@ -35,6 +35,8 @@ def train(
     preset: str = "quick",
     out: str | Path | None = None,
     *,
+    epochs: int | float | None = None,
+    budget: int | float = 1.0,
     seed: int = 0,
     device: str = "auto",
     devices: int = 1,
@@ -49,6 +51,8 @@ def train(
         model: Name of the model: transformer, gnn or magnet.
         preset: Name of one of the task's presets.
         out: Folder of the run; by default a new folder in `runs/`.
+        epochs: Number of passes over the training graphs; by default that of the preset.
+        budget: Fraction of the training to run; warm-up is shortened as well.
         seed: Seed of parameters, order of the graphs, and dropout.
         device: auto, cpu or cuda.
         devices: Number of processes, one per GPU.
@@ -57,11 +61,12 @@ def train(
     """
     accelerator = runs.accelerator_named(device)
     changes: dict[str, dict[str, Any]] = {"model": {"name": model}, "run": {"seed": seed}}
+    changes["optim"] = {"budget": budget} | ({} if epochs is None else {"epochs": epochs})
     changes["run"]["compile"] = runs.compile_mode(accelerator)
     config = configuration(
         task, encoding, preset, changes, [f"{name}={value}" for name, value in (settings or {}).items()]
     )
-    folder = Path(out) if out is not None else Path("runs") / runs.default_name(config, preset)
+    folder = Path(out) if out is not None else runs.default_folder(config, preset, resume)
     runs.train(config, folder, runs.Machine(accelerator, devices), resume)
     return Run(folder, config, accelerator)
 

@@ -80,7 +80,8 @@ def _check_names(arrays: Mapping[str, np.ndarray], needed: Sequence[str], option
     for name in needed:
         if name not in arrays:
             raise ValueError(
-                f"it has no array {name}, only {', '.join(map(repr, arrays)) or 'none':.200}; it needs {expected}"
+                f"it has no array {name}, only {', '.join(map(repr, arrays)) or 'none':.200}: rename them, or give "
+                "them to Digraphs.from_edges"
             )
     for name in arrays:
         if name not in (*needed, *optional):

@@ -300,7 +300,8 @@ def _check_further_columns(rows: list[Row], columns: list[int], weight: Weight) 
         if weight and len(columns) == 2 and not known:
             raise ValueError(
                 f"column {first[column]!r:.60} in line {number} is not read: name it weight, or choose it with "
-                f"weight={first[column]!r:.60}, if it contains the weights; otherwise remove it"
+                f"weight={first[column]!r:.60} (encode --weight), if it contains the weights; otherwise remove it, "
+                "or ignore it with weight=None (encode --unweighted)"
             )
 
 
