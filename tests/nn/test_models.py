@@ -124,7 +124,7 @@ def parameters(module):
 
 
 def test_sat_plus_plus_is_as_large_as_published():
-    model = presets.sat_plus_plus()
+    model = presets.sat_plus_plus(presets.PUBLISHED_SIZES)
     assert abs(model.parameter_count / presets.PUBLISHED_PARAMETERS - 1) < 0.005
     width, words = 256, 5 * 5_002
     assert parameters(model.head) == (width + 1) * words

@@ -20,6 +20,7 @@ WRITERS: dict[str, Callable[[CodeGraph], str]] = {
 }
 """Functions that return the content of a file, by its extension."""
 KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
+COMPARED = ("dataflow", "ast")
 MASKS: dict[str, Mask] = {"strict": "strict", "paper": "paper", "none": None}
 
 
@@ -35,7 +36,7 @@ def graph(
     kind: Annotated[
         str,
         typer.Option(
-            help="Kind of graph: dataflow, or ast for the syntax tree as in OGB Code2.",
+            help="Kind of graph: dataflow, ast (syntax tree as in OGB Code2), or ast-directed (no inverse edges).",
             autocompletion=lambda: list(KINDS),
         ),
     ] = "dataflow",
@@ -46,7 +47,7 @@ def graph(
             autocompletion=lambda: list(MASKS),
         ),
     ] = "strict",
-    compare: Annotated[bool, typer.Option("--compare", help="Draw both kinds side by side; .svg only.")] = False,
+    compare: Annotated[bool, typer.Option("--compare", help="Draw dataflow and ast side by side; .svg only.")] = False,
     layout: Annotated[
         str,
         typer.Option(
@@ -71,7 +72,7 @@ def graph(
     if not name and ":" in path and not Path(path).exists():
         raise ValueError(f"{path} does not exist: write file.py::function, with two colons")
     found = find(functions(parse(read_source(path), path)), name or None)
-    graphs = [graph_of(found, KINDS[each], MASKS[mask], False) for each in (KINDS if compare else [kind])]
+    graphs = [graph_of(found, KINDS[each], MASKS[mask], False) for each in (COMPARED if compare else [kind])]
     text = to_svg(graphs, layout) if out.suffix == ".svg" else WRITERS[out.suffix](graphs[0])
     with replacing(out) as part:
         part.write_text(text, encoding="utf-8")

@@ -1,5 +1,7 @@
 """The AST graph, `kind="ast"`: a function's syntax tree as in OGB Code2, with the edges that OGB's baselines add.
 
+The graph of kind "ast-directed" is the same without the inverse of every edge.
+
 The data set was built with Python 3.6, so current syntax trees are converted to that version:
 
 - constants are `Num`, `Str`, `Bytes`, `NameConstant` or `Ellipsis`; the index of a subscript is an `Index`, a `Slice`
@@ -66,14 +68,19 @@ def ast_graph(
     name: str | None = None,
     masked: Collection[ast.AST] = (),
     keep_docstrings: bool = False,
+    inverses: bool = True,
 ) -> CodeGraph:
     """OGB Code2's graph of a function: the syntax tree, the next-token edges, and the inverse of every edge.
+
+    With the inverse of every edge, the graph is undirected for a magnetic Laplacian, whose phases are 0. Without them,
+    its kind is "ast-directed".
 
     Args:
         function: The definition.
         name: Name of the graph; the function's name by default.
         masked: Syntax nodes whose attribute is replaced by `MASK`.
         keep_docstrings: Whether docstrings become nodes; OGB's script keeps them as an `Expr` with a `Str`.
+        inverses: Whether to add the inverse of every edge.
     """
     nodes, parents = _walk(function, keep_docstrings)
     hidden = set(map(id, masked))
@@ -85,13 +92,13 @@ def ast_graph(
         depths.append(depths[parent] + 1 if depths else 0)
         lines.append(getattr(node, "lineno", 0))
     return CodeGraph(
-        kind="ast",
+        kind="ast" if inverses else "ast-directed",
         name=name or function.name,
         types=tuple(types),
         attributes=tuple(attributes),
         depths=tuple(depths),
         lines=tuple(lines),
-        edges=tuple(_edges(parents, attributes)),
+        edges=tuple(_edges(parents, attributes, inverses)),
     )
 
 
@@ -172,11 +179,12 @@ def _constant(value: object) -> tuple[str, str | None]:
     return {str: "Str", bytes: "Bytes"}.get(type(value), "Num"), str(value)
 
 
-def _edges(parents: Sequence[int], attributes: Sequence[str | None]) -> Iterator[Edge]:
+def _edges(parents: Sequence[int], attributes: Sequence[str | None], inverses: bool) -> Iterator[Edge]:
     """In OGB's order: the tree's edges by parent, their inverses, the next-token edges, their inverses."""
     tree = sorted((parent, child) for child, parent in enumerate(parents) if child)
     tokens = list(pairwise(node for node, attribute in enumerate(attributes) if attribute is not None))
     new_edge = Edge._make  # twice as fast as calling the class
     for kind, inverse, pairs in (("FIELD", "FIELD_INVERSE", tree), ("NEXT_TOKEN", "NEXT_TOKEN_INVERSE", tokens)):
         yield from (new_edge((source, target, kind, "")) for source, target in pairs)
-        yield from (new_edge((target, source, inverse, "")) for source, target in pairs)
+        if inverses:
+            yield from (new_edge((target, source, inverse, "")) for source, target in pairs)

@@ -10,12 +10,12 @@ from importlib import import_module
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import torch
-
 from magnetite.graphs import Digraphs
 
 if TYPE_CHECKING:
     import networkx as nx
+
+    from magnetite.code.vocabulary import Vocabulary
 
 MASK = "_mask_"
 """The attribute that replaces a masked function name."""
@@ -41,7 +41,8 @@ NODE_TYPES = tuple(_NODE_TYPES.split())
 
 _EDGE_TYPES = "FIELD CFG_NEXT LAST_WRITE CALCULATED_FROM CALLS FIELD_INVERSE NEXT_TOKEN NEXT_TOKEN_INVERSE"
 EDGE_TYPES = tuple(_EDGE_TYPES.split())
-"""The first five occur in the data-flow graph, `FIELD` and the last three in the AST graph."""
+"""The first five occur in the data-flow graph; `FIELD` and the last three in the AST graph, in the directed one no
+inverses."""
 
 _PLAIN_FIELDS = """
     annotation arg args asname attr bases body bound cases cause cls comparators context_expr ctx decorator_list
@@ -82,7 +83,7 @@ class CodeGraph:
     """One function as a directed graph. Node 0 is the root of the syntax tree; every column has one entry per node.
 
     Args:
-        kind: "dataflow" or "ast".
+        kind: "dataflow", "ast" or "ast-directed".
         name: Qualified name of the function.
         types: Node types, the names of the classes of `ast`.
         attributes: Names and constants as text, None for a node with neither; the constant `None` is the text "None".
@@ -121,23 +122,17 @@ class CodeGraph:
 
     @cached_property
     def digraphs(self) -> Digraphs:
-        """A container of this one graph, with node types, depths, edge types and edge names as features.
+        """A container of this one graph, with the features of `to_digraphs`; without a vocabulary of attributes."""
+        return self.to_digraphs()
 
-        Attributes are open-ended text and stay in `attributes`.
+    def to_digraphs(self, attributes: "Vocabulary | None" = None) -> Digraphs:
+        """A container of this one graph with numbers as features, see `code.features.to_digraphs`.
+
+        Args:
+            attributes: Vocabulary of the attributes; without one, all texts are "unknown".
         """
-        columns = list(zip(*self.edges, strict=True)) or [(), (), (), ()]
-        sources, targets, types, names = columns
-        graph = Digraphs.from_edges(torch.tensor([sources, targets], dtype=torch.int32), num_nodes=len(self))
-        return graph.replace(
-            node_features={
-                "node_type": torch.tensor([NODE_TYPE_NUMBER.get(name, 0) for name in self.types]),
-                "depth": torch.tensor(self.depths),
-            },
-            edge_features={
-                "edge_type": torch.tensor([EDGE_TYPE_NUMBER[name] for name in types], dtype=torch.int64),
-                "edge_name": torch.tensor([EDGE_NAME_NUMBER.get(name, 0) for name in names], dtype=torch.int64),
-            },
-        )
+        # Imported here because it imports this file.
+        return import_module("magnetite.code.features").to_digraphs([self], attributes)
 
     def to_networkx(self) -> "nx.MultiDiGraph":
         """With `type`, `attribute`, `depth` and `line` on the nodes, `type` and `name` on the edges."""

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 from magnetite.code.graph import CodeGraph
 
-Kind = Literal["dataflow", "ast"]
+Kind = Literal["dataflow", "ast", "ast-directed"]
 Mask = Literal["strict", "paper"] | None
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 Job = tuple[str, Kind, Mask, bool]
@@ -56,7 +56,7 @@ def build(
 
     Args:
         source: Python source that defines the function.
-        kind: "dataflow", or "ast" for the graph of OGB Code2.
+        kind: "dataflow", "ast" for the graph of OGB Code2, or "ast-directed" for that graph without inverse edges.
         mask: Where to hide the function's name: "strict" everywhere, "paper" in the definition and in plain recursive
             calls, None nowhere.
         name: Name or qualified name; needed where the source defines several functions.
@@ -75,7 +75,7 @@ def build_all(
 
     Args:
         path: A Python file.
-        kind: "dataflow" or "ast".
+        kind: "dataflow", "ast" or "ast-directed".
         mask: "strict", "paper" or None, see `build`.
         keep_docstrings: Whether docstrings become nodes.
     """
@@ -94,7 +94,7 @@ def build_files(
 
     Args:
         paths: Python files.
-        kind: "dataflow" or "ast".
+        kind: "dataflow", "ast" or "ast-directed".
         mask: "strict", "paper" or None, see `build`.
         keep_docstrings: Whether docstrings become nodes.
         workers: Number of processes. With more than one, the main code of the calling script must be under
@@ -133,7 +133,7 @@ def graph_of(function: Function, kind: Kind, mask: Mask, keep_docstrings: bool) 
 
     Args:
         function: The function.
-        kind: "dataflow" or "ast".
+        kind: "dataflow", "ast" or "ast-directed".
         mask: "strict", "paper" or None, see `build`.
         keep_docstrings: Whether docstrings become nodes.
     """
@@ -143,12 +143,12 @@ def graph_of(function: Function, kind: Kind, mask: Mask, keep_docstrings: bool) 
         from magnetite.code.dataflow.graph import dataflow_graph
 
         return dataflow_graph(function.node, function.name, mask, function.is_method, keep_docstrings)
-    if kind == "ast":
+    if kind in ("ast", "ast-directed"):
         from magnetite.code.ast_graph import ast_graph
         from magnetite.code.dataflow.masking import masked_syntax
 
         masked = masked_syntax(function.node, mask, function.is_method)
-        return ast_graph(function.node, function.name, masked, keep_docstrings)
+        return ast_graph(function.node, function.name, masked, keep_docstrings, inverses=kind == "ast")
     raise ValueError(f"kind must be one of {', '.join(map(repr, get_args(Kind)))}, got {kind!r}")
 
 
