@@ -34,8 +34,8 @@ from magnetite.linalg.threads import in_pool
 QUARTER = 0.25
 """Turns that the phases of a graph may differ by, the paper's `q' = 1/4`."""
 
-SMALL = 64
-"""Graphs with fewer nodes are never noise-limited: an edge of `Relative(1/4)` turns by more than 1.4°."""
+SMALL = 100
+"""Smaller graphs keep `Relative(1/4)`, at which a single edge turns by 2^-6 rad: visible in single precision."""
 
 GATE, MARGIN = 2.0, 0.5
 """Edges `2σ(1 + margin · n^(−2/3))` of the bulk: safely beyond it, and at its 99.8 % quantile (Tracy and Widom)."""
@@ -66,6 +66,9 @@ SPREAD = 0.1
 
 SOLVE_STEPS, QUICK_STEPS = 1000, 200
 """Steps of conjugate gradients after which heights count as unknown: for a potential, and for a warning."""
+
+ACCURACY = 1e-9
+"""Residual of the heights, relative to the right-hand side."""
 
 SOLVE_WORK = 200_000_000
 """Numbers that these steps may touch: a few seconds."""
@@ -175,19 +178,17 @@ class _Graph:
 
     def heights(self, steps: int) -> tuple[np.ndarray, float] | None:
         """Heights with mean 0 in every component, and their largest span; None if they do not converge."""
-        from scipy.sparse import diags_array
         from scipy.sparse.csgraph import connected_components
-        from scipy.sparse.linalg import cg
 
-        slope = np.bincount(self.row, self.matrix.data * self.turn, self.size)
-        inverse = np.divide(1.0, self.degree, out=np.zeros_like(self.degree), where=self.degree > 0)
-        laplacian = diags_array(self.degree) - self.matrix
-        steps = min(steps, max(50, SOLVE_WORK // (self.size + self.matrix.nnz)))
-        height, failed = cg(laplacian, -slope, rtol=1e-9, maxiter=steps, M=diags_array(inverse))
-        if failed:
-            return None
+        from magnetite.kernels.cpu.heights import solve_laplacian
+
         count, part = connected_components(self.matrix, directed=False)
         mass = np.maximum(np.bincount(part, self.degree, count), 1e-300)
+        slope = np.bincount(self.row, self.matrix.data * self.turn, self.size)
+        steps = min(steps, max(50, SOLVE_WORK // (self.size + self.matrix.nnz)))
+        height, rows = np.empty(self.size), (self.matrix.indptr, self.matrix.indices)
+        if not solve_laplacian(*rows, self.matrix.data, self.degree, -slope, height, steps, ACCURACY):
+            return None
         height = height - (np.bincount(part, self.degree * height, count) / mass)[part]
         high, low = np.full(count, -np.inf), np.full(count, np.inf)
         np.maximum.at(high, part, height)
@@ -246,15 +247,15 @@ class _Graph:
         self, first: np.ndarray, potentials: np.ndarray, steps: int, edge: float
     ) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
         """Each potential, and the eigenpairs of `N_q` above the edge of the bulk, by Lanczos iteration."""
-        from scipy.linalg import eigh_tridiagonal
+        from scipy.linalg.lapack import dstevd
 
         from magnetite.kernels.cpu.lanczos import LANES, lanczos
 
         scale = np.divide(1.0, np.sqrt(self.degree), out=np.zeros_like(self.degree), where=self.degree > 0)
         weights = (self.matrix.data * scale[self.row] * scale[self.matrix.indices]).astype(np.float32)
-        level = (np.rint(self.turn * LEVELS) + LEVELS).astype(np.int32)
-        angle = np.zeros((2 * LEVELS + 1, LANES))
-        angle[:, : len(potentials)] = np.arange(-LEVELS, LEVELS + 1)[:, None] / LEVELS * (2 * pi * potentials)
+        turns, level = np.unique(np.rint(self.turn * LEVELS), return_inverse=True)
+        angle = np.zeros((len(turns), LANES))
+        angle[:, : len(potentials)] = turns[:, None] / LEVELS * (2 * pi * potentials)
         real, imag = (
             np.zeros((steps + 1, self.size, LANES), np.float32),
             np.zeros((steps + 1, self.size, LANES), np.float32),
@@ -262,13 +263,13 @@ class _Graph:
         unit = first / np.linalg.norm(first)
         real[0], imag[0] = unit.real[:, None], unit.imag[:, None]
         diagonal, beside = np.zeros((2, steps, LANES))
-        rows = self.matrix.indptr, self.matrix.indices, level, weights
+        rows = self.matrix.indptr, self.matrix.indices, level.astype(np.int32), weights
         table = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
         lanczos(*rows, *table, real, imag, diagonal, beside, COMPLETE)
         for lane, q in enumerate(potentials):
             ended = np.flatnonzero(beside[:, lane] == 0)
             kept = ended[0] + 1 if len(ended) else steps
-            values, mix = eigh_tridiagonal(diagonal[:kept, lane], beside[: kept - 1, lane])
+            values, mix, _ = dstevd(diagonal[:kept, lane], beside[: max(kept - 1, 1), lane])
             chosen = (np.arange(kept) >= kept - VECTORS) & (values > edge)
             part = mix[:, chosen].astype(np.float32)
             vectors = real[:kept, :, lane].T @ part + 1j * (imag[:kept, :, lane].T @ part)

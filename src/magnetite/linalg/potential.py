@@ -57,7 +57,7 @@ class Relative:
 class Adaptive:
     """A potential chosen for each graph by what its eigenvectors show above the noise; see `linalg.adaptive`.
 
-    It equals `Relative(q)` on graphs of fewer than 64 nodes and on sparse ones (mean degree up to about 4). In large
+    It equals `Relative(q)` on graphs of fewer than 100 nodes and on sparse ones (mean degree up to about 4). In large
     graphs with more edges, where `Relative` is too small to be seen, it is found in the spectrum: a quarter turn over
     the heights of the nodes, a fraction of it, or `1/C` where direction runs around a cycle of `C` classes. It depends
     on the graph alone: not on node numbers, other graphs, or the device (it is computed on the CPU), and it is the
