@@ -123,11 +123,17 @@ CHANGES = {
     "reversed edges": lambda item: with_edges(AddMagneticLaplacianPE(k=3)(item), item.edge_index.flip(0)),
     "an edge less": lambda item: with_edges(AddMagneticLaplacianPE(k=3)(item), item.edge_index[:, 1:]),
     "weights": lambda item: with_weights(AddMagneticLaplacianPE(k=3)(item)),
+    "a column less": lambda item: with_columns(AddMagneticLaplacianPE(k=3)(item), 5),
 }
 
 
 def with_edges(item, edges):
     item.edge_index = edges
+    return item
+
+
+def with_columns(item, count):
+    item.magnetic_pe = item.magnetic_pe[:, :count]
     return item
 
 
@@ -145,6 +151,10 @@ def test_encodings_of_other_parameters_or_edges_are_not_used(name):
     with pytest.warns(UserWarning, match="'magnetic_pe' of the PyG data has other parameters than Magn"):
         found = model(Batch.from_data_list([changed, changed]))
     torch.testing.assert_close(found, torch.cat([model(bare)] * 2))
+
+
+def test_an_empty_part_of_a_data_set_is_encoded(odd):
+    assert len(AddMagneticLaplacianPE(k=2).encode(Listed(dressed(odd[:3], torch.float32))[:0])) == 0
 
 
 def test_the_order_of_edges_may_change(monkeypatch):

@@ -89,6 +89,8 @@ class _AddEncoding(BaseTransform):
         found = pyg.stored(dataset)
         graphs = None if found is None else pyg.stored_graphs(found)
         result = copy.copy(dataset)
+        if not len(dataset):
+            return result
         result._indices = result._data_list = None
         if found is None or graphs is None:  # a subset, a single graph, or something unusual: graph by graph
             listed: list[Any] = [dataset.get(number) for number in dataset.indices()]

@@ -365,8 +365,9 @@ def test_memory_does_not_grow_with_the_file(tmp_path, graphs, monkeypatch):
     monkeypatch.setattr("magnetite.code.code2.AT_ONCE", 8)
     write_code2(tmp_path / "one", 10, repeats=6)
     write_code2(tmp_path / "many", 10, repeats=36)
-    peak(tmp_path / "one", graphs)  # imports
-    assert peak(tmp_path / "many", graphs) < 1.3 * peak(tmp_path / "one", graphs)
+    # The least of several measurements, since imports and caches of other tests are counted where they happen.
+    one, many = (min(peak(tmp_path / name, graphs) for _ in range(3)) for name in ("one", "many"))
+    assert many < 1.3 * one
 
 
 @pytest.mark.slow

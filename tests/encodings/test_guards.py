@@ -19,7 +19,7 @@ def path(size):
 
 
 def test_a_dense_svd_that_does_not_fit_is_refused(gigabyte):
-    with pytest.raises(ValueError, match=r"dense SVD of 20000 nodes needs 18 GiB .* choose a rank of at most 2500"):
+    with pytest.raises(ValueError, match=r"dense SVD of 20000 nodes needs 33 GiB .* choose a rank of at most 2500"):
         mt.SVD(rank=2501)(path(20_000))
 
 

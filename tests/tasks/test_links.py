@@ -116,6 +116,24 @@ def test_dense_graphs_have_the_negatives_that_exist(negatives):
     assert len(found) == 22 and {abs(u - v) for u, v in found} == {1}
 
 
+def test_two_edges_are_read_as_those_of_the_other_splits():
+    edges = np.array([[0, 0, 1, 2, 3, 4, 5, 6, 7, 3], [1, 2, 3, 3, 4, 5, 6, 7, 0, 6]])
+    valid = np.array([[0, 1], [2, 3]])  # 0 → 1 and 2 → 3 by row, 0 → 2 and 1 → 3 by column: all are edges
+    for by_row, expected in ((True, [[0, 1], [2, 3]]), (False, [[0, 2], [1, 3]])):
+        splits = {"train": edges[:, 4:7], "test": edges[:, 7:]}
+        splits = {name: pairs.T if by_row else pairs for name, pairs in splits.items()} | {"valid": valid}
+        links = split_links(mt.Digraphs.from_edges(edges), splits=splits, folds=2)
+        nodes = links.pairs.nodes[:, links.splits["links"]["valid"] & (links.pairs.labels == 1)]
+        assert nodes.T.tolist() == expected
+
+
+def test_no_pair_is_asked_about_twice_with_both_negatives():
+    edges = np.random.default_rng(3).integers(0, 9, (2, 30))
+    links = split_links(mt.Digraphs.from_edges(edges), negatives="both", folds=2, reverse_in_training=True)
+    pairs = links.pairs.nodes.T.tolist()
+    assert len({tuple(pair) for pair in pairs}) == len(pairs)
+
+
 def test_several_graphs_share_their_edges_among_the_splits():
     graphs = random_graphs(1, count=6)
     task = Supervised(graphs, level="link", target="existence", folds=3)

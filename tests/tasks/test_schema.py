@@ -64,6 +64,15 @@ def test_graphs_without_the_features_of_the_model_are_refused(features, match):
         NUMBERS.read(DataSet(graphs.replace(node_features=nodes)))
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e300])
+def test_features_that_give_no_prediction_are_refused(value):
+    x = torch.zeros(6, 3, dtype=torch.float64)
+    x[4, 1] = value
+    graphs = paths(1, low=6, high=6).replace(node_features={"x": x, "kind": torch.zeros(6, dtype=torch.long)})
+    with pytest.raises(ValueError, match="node feature 'x' of node 4 is not finite"):
+        NUMBERS.read(DataSet(graphs.replace(weights=torch.ones(graphs.num_edges, dtype=torch.float64))))
+
+
 def test_the_schema_of_a_task():
     task = Supervised(with_targets(paths(40)), target="c", kind="classification", features=("l",))
     assert task.schema() == Schema("graph", "classification", ("c",), (0, 10, 20, 30), {"l": 3}, {})

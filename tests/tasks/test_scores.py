@@ -79,7 +79,17 @@ def test_classes_that_a_split_lacks_do_not_lower_the_auc():
     assert scores("multilabel", outputs[:, :2].flip(1) * torch.tensor([1, 1]), labels)["auc"] == pytest.approx(1)
 
 
+@pytest.mark.parametrize("unit", [1e-20, 1e-6, 1.0, 1e20])
+def test_relative_errors_do_not_depend_on_the_unit(unit):
+    torch.manual_seed(5)
+    outputs, targets = torch.randn(30, 2).double(), torch.randn(30, 2).double()
+    plain, scaled = scores("regression", outputs, targets), scores("regression", outputs * unit, targets * unit)
+    for name in ("r2", "mape"):
+        assert scaled[name] == pytest.approx(plain[name], rel=1e-5)
+
+
 def test_metrics_that_are_not_defined_are_nan():
+    assert math.isnan(scores("regression", torch.randn(9, 1), torch.full((9, 1), 0.3))["r2"])
     assert math.isnan(scores("regression", torch.randn(1, 2), torch.randn(1, 2))["r2"])
     assert math.isnan(scores("classification", torch.randn(3, 2), torch.tensor([1, 1, 1]))["auc"])
     assert math.isnan(scores("multilabel", torch.randn(3, 1), torch.ones(3, 1), ["a"])["auc"])

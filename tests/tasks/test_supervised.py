@@ -1,7 +1,10 @@
 """Tasks of one's own: what a model sees, how it is weighted and scored, and what is refused before training."""
 
 import dataclasses
+import json
+import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -177,9 +180,14 @@ def test_presets_aim_at_a_number_of_steps(count):
         ({"features": ("z",)}, "no feature 'z'"),
         ({"continuous": ("z",)}, "no feature 'z'"),
         ({"class_weights": "balanced"}, "class_weights are for classification"),
-        ({"target": "c", "kind": "classification", "class_weights": (1.0,)}, "'balanced' or 4 weights"),
-        ({"target": "c", "kind": "classification", "class_weights": (1.0, 1.0, 1.0, -1.0)}, "'balanced' or 4 weights"),
-        ({"target": "c", "kind": "classification", "class_weights": "even"}, "'balanced' or 4 weights"),
+        *(
+            ({"target": "c", "kind": "classification", "class_weights": given}, "'balanced' or 4 positive numbers")
+            for given in ((1.0,), (1.0, 1.0, 1.0, -1.0), "even", (1.0, 1.0, 1.0, 0.0), {0: 1.0, 1: 2.0, 2: 1.0, 3: 1.0})
+        ),
+        *(
+            ({"target": "c", "kind": "classification", "class_weights": (1.0, 1.0, 1.0, given)}, "4 positive numbers")
+            for given in (math.nan, math.inf, "1", None)
+        ),
         ({"fingerprint": "0123"}, "the data in memory are not those of the run"),
         ({"select": "r2", "splits": {"train": range(30), "valid": [30], "test": [31]}}, "at least two validation"),
     ],
@@ -196,8 +204,12 @@ def test_refusals(options, match):
         ({"x": torch.tensor([0.0, torch.nan])}, "node feature 'x' of node 1 is not finite"),
         ({"x": torch.tensor([0, -1])}, "has the value -1, but integer features are categories"),
         ({"x": torch.tensor([0, 10**9])}, "has the value 1000000000"),
-        ({"x": torch.zeros(2, 2, 2)}, r"has shape \("),
-        ({"x": torch.zeros(2, dtype=torch.complex64)}, r"has shape \("),
+        ({"x": torch.zeros(2, 2, 2)}, r"of shape \("),
+        ({"x": torch.zeros(2, dtype=torch.complex64)}, "is torch.complex64 of shape"),
+        ({"x": torch.zeros(2, 0)}, r"of shape \("),
+        ({"x": torch.zeros(2, 0, dtype=torch.long)}, r"of shape \("),
+        ({"x": torch.tensor([1.0, 1e300], dtype=torch.float64)}, r"has the value 1e\+300, beyond single precision"),
+        ({"x": torch.tensor([1e9, 1e9 + 1], dtype=torch.float64)}, r"differs by 0.5 around 1e\+09, which single"),
     ],
 )
 def test_features_that_no_model_reads_are_refused(features, match):
@@ -207,6 +219,30 @@ def test_features_that_no_model_reads_are_refused(features, match):
     }
     with pytest.raises(ValueError, match=match):
         Supervised(GRAPHS.replace(node_features=rows))
+
+
+def test_class_weights_and_fractions_of_any_library_are_the_same():
+    given = [1.0, 2.0, 3.0, 4.0]
+    for weights in (given, np.array(given), torch.tensor(given), (1, 2, 3, 4)):
+        task = Supervised(GRAPHS, target="c", kind="classification", class_weights=weights)
+        assert task._weights["weights"].tolist() == given and json.dumps(task.options()["class_weights"])
+    for splits in (np.array([0.5, 0.25, 0.25]), torch.tensor([0.5, 0.25, 0.25]), (np.float32(0.5), 0.25, 0.25)):
+        assert Supervised(GRAPHS, splits=splits).options()["splits"] == (0.5, 0.25, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("values", "match"),
+    [
+        (torch.arange(40).double() % 7 + 2.0**53, "which single precision does not resolve"),
+        (torch.arange(40).double() * 1e300, "beyond single precision"),
+        (torch.arange(40) + 2**53, "which single precision does not resolve"),
+        (torch.zeros(40, 0), "one or two dimensions"),
+    ],
+)
+def test_targets_that_single_precision_loses_are_refused(values, match):
+    values = values[torch.arange(len(GRAPHS)) % 40]
+    with pytest.raises(ValueError, match=match):
+        Supervised(GRAPHS.replace(graph_features={"y": values}))
 
 
 def test_other_refusals():

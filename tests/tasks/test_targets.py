@@ -103,6 +103,29 @@ def test_masks_of_the_nodes_are_found():
     assert split_of(of(graphs, level="node")).tolist() == [0, 1, 2] * 3
 
 
+def test_masks_may_be_numbers_and_are_not_ignored():
+    graphs = with_targets(paths(1, low=9, high=9))
+    masks = {
+        name: (torch.arange(9) % 3 == part).byte() for part, name in enumerate(("train_mask", "val_mask", "test_mask"))
+    }
+    whole = graphs.replace(node_features={**graphs.node_features, **masks})
+    assert split_of(of(whole, level="node")).tolist() == [0, 1, 2] * 3
+    for some in (
+        {"train_mask": masks["train_mask"], "test_mask": masks["test_mask"]},
+        {**masks, "val_mask": torch.arange(9)},
+    ):
+        partly = graphs.replace(node_features={**graphs.node_features, **some})
+        with pytest.raises(ValueError, match="which are no split: give train_mask, val_mask and test_mask"):
+            of(partly, level="node")
+        assert len(of(partly, level="node", splits=(0.5, 0.25, 0.25)).values) == 9
+
+
+def test_fractions_may_be_numbers_of_any_library():
+    expected = split_of(of(with_targets(paths(20)), splits=(0.5, 0.25, 0.25)))
+    for some in (np.array([0.5, 0.25, 0.25]), torch.tensor([0.5, 0.25, 0.25]), tuple(np.float32([0.5, 0.25, 0.25]))):
+        assert (split_of(of(with_targets(paths(20)), splits=some)) == expected).all()
+
+
 def test_of_several_masks_one_is_chosen():
     graphs = with_targets(paths(1, low=9, high=9))
     order = torch.arange(9)

@@ -10,7 +10,7 @@ from torch import Tensor
 from magnetite.encodings.checks import check_graphs
 from magnetite.encodings.potentials import node_pairs
 from magnetite.encodings.spectral import Laplacian, MagneticLaplacian
-from magnetite.encodings.svd import SVD
+from magnetite.encodings.svd import DENSE_UP_TO, PART, SVD
 from magnetite.encodings.walks import RandomWalk
 from magnetite.graphs import Digraphs
 from magnetite.linalg.adaptive import SMALL, has_direction
@@ -119,7 +119,7 @@ def advise(graphs: Digraphs) -> Advice:
         "magnetic": (MagneticLaplacian(k), True, "eigenvectors; any size"),
         "multi-q": (MagneticLaplacian(k, POTENTIALS), True, "five potentials; more columns"),
         "walks": (RandomWalk(), True, "node pairs: n² numbers per graph"),
-        "svd": (SVD(min(k, max(largest, 1))), True, "dense n × n"),
+        "svd": (SVD(min(k, max(largest, 1))), True, "singular vectors; any size"),
         "laplacian": (Laplacian(k), False, "real eigenvectors"),
     }
     name = "magnetic" if directed else "laplacian"
@@ -146,7 +146,7 @@ def seconds_and_bytes(name: str, graphs: Digraphs, k: int) -> tuple[float, float
         k: Number of eigenvectors, or rank.
     """
     n, m = graphs.sizes.double().cpu(), graphs.edge_ptr.diff().double().cpu()
-    dense = n <= ENGINE_UP_TO
+    dense, full = n <= ENGINE_UP_TO, (n <= DENSE_UP_TO) | (n < PART * k)
     real = torch.where(dense, 3e-6 + 1.5e-10 * n**3, 1.3e-5 * (n + m) * (k / 8) ** 0.5)
     eigen = torch.where(dense, 4e-6 + 3.5e-10 * n**3, 1.3e-5 * (n + m) * (k / 8) ** 0.5)
     choice = torch.where((n >= SMALL) & (m > 2 * n), 8e-3 + 4e-6 * m, 0)
@@ -155,7 +155,11 @@ def seconds_and_bytes(name: str, graphs: Digraphs, k: int) -> tuple[float, float
         "magnetic": (eigen + choice, 8 * n * k, work),
         "multi-q": (5 * eigen + choice, 40 * n * k, work),
         "walks": (4e-6 + 1.6e-9 * n**3, 32 * n**2, 64 * n**2),
-        "svd": (5e-6 + 1.3e-9 * n**3, 8 * n * k, 40 * n**2),
+        "svd": (
+            torch.where(full, 5e-6 + 1.3e-9 * n**3, 2.2e-5 * (n + m)),
+            8 * n * k,
+            torch.where(full, 88 * n**2, 6e3 * n),
+        ),
         "laplacian": (real, 4 * n * k, 8 * n**2 if bool(dense.all()) else work),
     }
     seconds, kept, working = costs[name]

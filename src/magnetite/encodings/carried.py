@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -112,6 +113,9 @@ def _unpacked(data: Any, name: str, encoding: Any, graphs: Digraphs, variant: st
         if vectors is None or values is None or mask is None:
             return None
         axes = (len(encoding.q), encoding.k) if isinstance(encoding.q, tuple) else (encoding.k,)
+        each = math.prod(axes)
+        if vectors.shape != (graphs.num_nodes, 2 * each) or not values.shape == mask.shape == (len(graphs), each):
+            return None
         vectors = (vectors / SCALINGS[variant](graphs)).unflatten(1, (2, *axes))
         values, mask = values.view(-1, *axes), mask.view(-1, *axes)
         unknown = torch.full_like(values, -1, dtype=torch.long)  # networks do not read groups
@@ -124,8 +128,10 @@ def _unpacked(data: Any, name: str, encoding: Any, graphs: Digraphs, variant: st
             anchored=torch.zeros_like(mask),
         )
     rows = part("_pairs" if isinstance(encoding, RandomWalk) else "")
-    if rows is None:
+    pair_ptr = starts(graphs.sizes**2)
+    count = int(pair_ptr[-1]) if isinstance(encoding, RandomWalk) else graphs.num_nodes
+    if rows is None or rows.ndim != 2 or len(rows) != count:
         return None
     if isinstance(encoding, RandomWalk):
-        return PairEncoding(node_ptr=graphs.node_ptr, pair_ptr=starts(graphs.sizes**2), values=rows)
+        return PairEncoding(node_ptr=graphs.node_ptr, pair_ptr=pair_ptr, values=rows)
     return NodeEncoding(node_ptr=graphs.node_ptr, values=rows) if isinstance(encoding, SVD) else None

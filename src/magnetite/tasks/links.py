@@ -26,7 +26,7 @@ from magnetite.packed import starts
 from magnetite.tasks.base import SPLITS
 from magnetite.tasks.datasets import DataSet, data_set
 from magnetite.tasks.labelled import nodes_in_table
-from magnetite.tasks.targets import as_ids, chosen_split, drawn_masks, given_masks, masks_of, part_of
+from magnetite.tasks.targets import as_ids, chosen_split, drawn_masks, given_masks, part_of
 
 TARGETS = ("existence", "direction")
 """What is predicted: whether there is an edge from u to v, or which way the edge between u and v points."""
@@ -79,7 +79,7 @@ def split_links(
             otherwise 0.8, 0.1 and 0.1.
         folds: Number of folds of the training edges, at least 2.
         reverse_in_training: Whether the reverse of an edge of another split may be a training edge, and the reverse of
-            an edge a random negative.
+            an edge a random negative (if these are the only negatives).
         seed: Seed of splits, folds and negatives.
 
     >>> graphs = Digraphs.from_edges(np.array([np.arange(20), (np.arange(20) + 3) % 20]))
@@ -183,13 +183,21 @@ class _Split:
 
 def _split(data: DataSet, edges: _Edges, asked: Mask, splits: Any, reverse: bool, seed: int) -> _Split:
     graphs = data.graphs
-    chosen = chosen_split(data, masks_of(graphs.edge_features), splits)
+    chosen = chosen_split(data, graphs.edge_features, splits)
     if isinstance(chosen, tuple):
         return _Split(_drawn(chosen, edges, asked, reverse, seed), False, {})
-    lists = {split: _edge_list(part_of(chosen, split), split, graphs) for split in SPLITS}
+    lists = {split: _edge_list(part_of(chosen, split), split) for split in SPLITS}
+    # [2, 2] may have a pair per row or per column: it is read as the other splits are.
+    by_row = any(listed is not None and listed.shape[0] != 2 for listed in lists.values())
+    pairs = {
+        split: None
+        if listed is None
+        else node_pairs(listed, graphs, f"the {split} split", by_row or isinstance(part_of(chosen, split), Mapping))
+        for split, listed in lists.items()
+    }
     masks = {
         split: part_of(chosen, split) if listed is None else _mask_of(listed, edges, split)
-        for split, listed in lists.items()
+        for split, listed in pairs.items()
     }
     by_graph = len(graphs) > 1 and all(_of_graphs(as_ids(mask, name), graphs) for name, mask in masks.items())
     split = np.full(len(asked), -1)
@@ -223,15 +231,13 @@ def _drawn(fractions: tuple[Any, ...], edges: _Edges, asked: Mask, reverse: bool
     return split
 
 
-def _edge_list(given: Any, split: str, graphs: Digraphs) -> Int[np.ndarray, "2 pairs"] | None:
-    """Node pairs as `[2, m]`, if a split is given so."""
+def _edge_list(given: Any, split: str) -> Tensor | None:
+    """Node pairs as `[2, m]` or `[m, 2]`, if a split is given so."""
     listed = given["edge"] if isinstance(given, Mapping) and "edge" in given else given
     if isinstance(given, Mapping) and listed is given:
         raise ValueError(f"the {split} split has {', '.join(map(str, given))}, expected 'edge' with a list of edges")
     numbers = as_ids(listed, split)
-    if numbers.ndim != 2 or numbers.dtype == torch.bool:
-        return None
-    return node_pairs(numbers, graphs, f"the {split} split", by_row=isinstance(given, Mapping))
+    return None if numbers.ndim != 2 or numbers.dtype == torch.bool else numbers
 
 
 def node_pairs(given: Any, graphs: Digraphs, where: str, by_row: bool = False) -> Int[np.ndarray, "2 pairs"]:
@@ -415,8 +421,10 @@ def _existence(
         one_way = drawn[~edges.both_ways[drawn]]
         parts.append(_rows(edges, views, one_way, edges.target[one_way], edges.source[one_way], np.zeros_like(one_way)))
     if negatives in ("random", "both"):
-        # The reverse of an edge may be one that the model sees, which edges that are asked about never have.
-        linked = edges.code if reverse else np.concatenate([edges.code, edges.reverse])
+        # The reverse of an edge may be one that the model sees, which edges that are asked about never have; and with
+        # both kinds of negatives it would be asked about twice.
+        unlinked = reverse and negatives == "random"
+        linked = edges.code if unlinked else np.concatenate([edges.code, edges.reverse])
         code = _random_codes(edges, edges.graph[drawn], np.unique(linked), seed)
         drawn, code = drawn[code >= 0], code[code >= 0]
         parts.append(_rows(edges, views, drawn, *edges.ends(edges.graph[drawn], code), np.zeros_like(drawn)))

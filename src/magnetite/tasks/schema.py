@@ -140,4 +140,8 @@ def _chosen(features: Mapping[str, Tensor], expected: Mapping[str, int], side: s
         columns = 1 if found.ndim == 1 else found.shape[1]
         if columns != width:
             raise ValueError(f"{side} feature {name!r} has {columns} columns, but the model reads {width}")
+        wrong = (~found.float().isfinite()).reshape(len(found), -1).any(1)
+        if found.is_floating_point() and bool(wrong.any()):
+            row = int(wrong.nonzero()[0])
+            raise ValueError(f"{side} feature {name!r} of {side} {row} is not finite: replace it by a number")
     return {name: features[name] for name in expected}

@@ -123,18 +123,24 @@ def _errors(outputs: int) -> dict[str, Any]:
     from torchmetrics import MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredError, R2Score
 
     class Explained(R2Score):
-        """R², which a single target does not have."""
+        """R², which a single target, or equal ones, do not have; torchmetrics takes small variances for none."""
 
         def compute(self) -> Tensor:
-            return super().compute() if self.total > 1 else torch.full_like(self.sum_error, torch.nan)
+            variation = self.sum_squared_error - self.sum_error.square() / self.total
+            varied = (self.total > 1) & (variation > 1e-14 * self.sum_squared_error)
+            return torch.where(varied, 1 - self.residual / variation, torch.nan)
 
     class Percentage(MeanAbsolutePercentageError):
-        """Over the targets that are not 0, of which no error is a percentage; NaN, and left out, without any."""
+        """Over the targets that are not 0, of which no error is a percentage; NaN, and left out, without any.
+
+        torchmetrics divides by 1e-6 at least, which is wrong for small units.
+        """
 
         def update(self, preds: Tensor, target: Tensor) -> None:
             chosen = target != 0
             if bool(chosen.any()):
-                super().update(preds[chosen], target[chosen])
+                self.sum_abs_per_error += ((preds - target)[chosen] / target[chosen]).abs().sum()
+                self.total += int(chosen.sum())
 
     return {
         "rmse": MeanSquaredError(squared=False, num_outputs=outputs),

@@ -1,6 +1,7 @@
 """Your own data: graphs with features, and targets of graphs, nodes, node pairs or links."""
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -26,7 +27,7 @@ from magnetite.tasks.links import SPLIT as LINKS
 from magnetite.tasks.metrics import query_of
 from magnetite.tasks.schema import Schema, node_features
 from magnetite.tasks.scores import HITS, KINDS, Kind, Scores
-from magnetite.tasks.targets import GIVEN, ROWS, Targets, mask_names, targets_of
+from magnetite.tasks.targets import GIVEN, ROWS, Targets, check_resolved, mask_names, targets_of
 
 TARGET, SELECTED = "target", "selected"
 """Names of the features that hold the targets, and whether a node belongs to the split."""
@@ -90,7 +91,7 @@ class Supervised(Task):
         features: Names of the features that the model reads; by default all node and edge features. Graph features,
             which all nodes of the graph have, are read only if they are named.
         continuous: Names of integer features that are quantities, not categories.
-        class_weights: `balanced`, or one weight per class; equal weights by default.
+        class_weights: `balanced`, or one positive weight per class; equal weights by default.
         select: Metric by which validation chooses the best model; by default rmse, accuracy or auc.
         negatives: Pairs without a link that the model must distinguish from links: random (the default), reversed
             or both.
@@ -117,7 +118,7 @@ class Supervised(Task):
     splits: Any = None
     features: tuple[str, ...] | None = None
     continuous: tuple[str, ...] = ()
-    class_weights: str | tuple[float, ...] | None = None
+    class_weights: Any = None
     select: str | None = None
     negatives: str | None = None
     folds: Annotated[int, COUNT] = FOLDS
@@ -129,6 +130,10 @@ class Supervised(Task):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_level()
+        for name in ("splits", "class_weights"):  # a configuration stores them as plain numbers
+            given = getattr(self, name)
+            if isinstance(given, np.ndarray | Tensor | list | tuple):
+                object.__setattr__(self, name, tuple(item.item() if hasattr(item, "item") else item for item in given))
         object.__setattr__(self, "data", self.data_set)  # so that a copy with other options does not read it again
         found = self._found_fingerprint()
         if self.fingerprint not in ("", found):
@@ -347,6 +352,8 @@ class Supervised(Task):
         valid = self.targets.values[self.targets.masks["valid"]]
         if self.selects == "r2" and len(valid) < 2:
             raise ValueError("select r2 needs at least two validation targets, got 1: select another metric")
+        if self.selects == "r2" and bool((valid == valid[0]).all(0).any()):
+            raise ValueError("select r2 needs validation targets that differ: select another metric, or other splits")
         if self.selects == "auc" and bool((valid == valid[0]).all()):
             raise ValueError("select auc needs validation targets that differ: select another metric, or other splits")
         needed, negatives = HITS.get(self.selects, 0), int((valid == 0).sum())
@@ -452,9 +459,13 @@ class Supervised(Task):
             sizes = torch.bincount(train, minlength=count).float()
             return len(train) / (count * sizes.clamp(min=1))
         given = self.class_weights
-        if isinstance(given, str) or given is None or len(given) != count or min(given) < 0:
-            raise ValueError(f"class_weights must be 'balanced' or {count} weights, one per class, got {given!r}")
-        return torch.tensor(given)
+        numbers = [each for each in given if isinstance(each, int | float)] if isinstance(given, tuple) else []
+        # A batch may have graphs of one class only, whose mean loss is not defined if they have no weight.
+        if len(numbers) != count or given != tuple(numbers) or not all(0 < each < math.inf for each in numbers):
+            raise ValueError(
+                f"class_weights must be 'balanced' or {count} positive numbers, one per class, got {given!r}"
+            )
+        return torch.tensor(numbers).float()
 
     @cached_property
     def _moved(self) -> dict[tuple[str, torch.device], Tensor]:
@@ -475,13 +486,17 @@ def _check_names(names: tuple[str, ...]) -> None:
 
 def _columns(name: str, values: Tensor, side: str, continuous: bool) -> Columns:
     """What a model must know about a feature; an error if it cannot be read."""
-    if values.ndim > 2 or values.is_complex():
-        raise ValueError(f"{side} feature {name!r} has shape {tuple(values.shape)}: give it one or two dimensions")
+    if values.ndim > 2 or values.is_complex() or 0 in values.shape[1:]:
+        raise ValueError(
+            f"{side} feature {name!r} is {values.dtype} of shape {tuple(values.shape)}: give it one or two dimensions "
+            "of real numbers, or leave it out of features"
+        )
     width = 1 if values.ndim == 1 else values.shape[1]
     if values.is_floating_point() or continuous:
         wrong = (~values.double().isfinite()).reshape(len(values), -1).any(1).nonzero()
         if len(wrong):
             raise ValueError(f"{side} feature {name!r} of {side} {int(wrong[0])} is not finite: replace it by a number")
+        check_resolved(values, f"{side} feature {name!r}")
         return width
     if not len(values):
         return (1,) * width

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ MASKS = {
     "test": ("test_mask", "test"),
 }
 """Names by which masks and ids of the splits are known."""
+
+RESOLVED = 0.05
+"""Largest rounding error of a quantity in single precision, as a share of its standard deviation."""
 
 GIVEN = "given"
 """What a configuration stores in place of ids or masks that were in memory."""
@@ -68,7 +72,7 @@ def targets_of(data: DataSet, names: Sequence[str], level: str, kind: str, split
     """
     columns = [_column(data, name, level) for name in names]
     graph = _graph_of_rows(data, level)
-    chosen = chosen_split(data, masks_of(data.graphs.node_features) if level == "node" else {}, splits)
+    chosen = chosen_split(data, data.graphs.node_features if level == "node" else {}, splits)
     masks = given_masks(chosen, graph, len(data.graphs), level) if isinstance(chosen, Mapping) else {}
     if masks:
         columns = [_without_unused(column, masks) for column in columns]
@@ -105,7 +109,7 @@ def _column(data: DataSet, name: str, level: str) -> Shaped[Tensor, "rows column
                 "name one of them as target"
             )
         values = known[name]
-    if values.ndim > 2 or values.is_complex():
+    if values.ndim > 2 or values.is_complex() or (values.ndim == 2 and not values.shape[1]):
         raise ValueError(f"target {name!r} must have one or two dimensions of real numbers, got {_described(values)}")
     return values[:, None] if values.ndim == 1 else values
 
@@ -136,7 +140,37 @@ def _shown(row: Sequence[float]) -> str:
     return str(row[0] if len(row) == 1 else list(row))
 
 
-def _numbers(columns: Sequence[Tensor], names: Sequence[str]) -> tuple[Float[Tensor, "rows outputs"], tuple[Any, ...]]:  # noqa: ARG001
+def check_resolved(values: Shaped[Tensor, "rows ..."], what: str) -> None:
+    """Raise an error if single precision, in which networks compute, loses the differences between these values.
+
+    Args:
+        values: Finite numbers, in one or several columns.
+        what: What they are, for messages.
+    """
+    if not values.numel() or values.dtype in (torch.float32, torch.float16, torch.bfloat16, torch.bool):
+        return
+    exact = values.double().reshape(len(values), -1)
+    single = exact.float().double()
+    if not bool(single.isfinite().all()):
+        raise ValueError(f"{what} has the value {_largest(exact):.3g}, beyond single precision: scale it down")
+    largest = exact.abs().amax(0).clamp(min=torch.finfo(torch.float64).tiny)
+    spread = (exact / largest).std(0, correction=0) * largest
+    lost = ((single - exact).abs().amax(0) > RESOLVED * spread) & (exact != exact[0]).any(0)
+    if bool(lost.any()):
+        column = int(lost.nonzero()[0])
+        raise ValueError(
+            f"{what} differs by {float(spread[column]):.2g} around {float(exact[:, column].mean()):.6g}, which single "
+            "precision does not resolve: subtract a constant, or scale it"
+        )
+
+
+def _largest(values: Tensor) -> float:
+    return float(values.flatten()[values.abs().argmax()])
+
+
+def _numbers(columns: Sequence[Tensor], names: Sequence[str]) -> tuple[Float[Tensor, "rows outputs"], tuple[Any, ...]]:
+    for column, name in zip(columns, names, strict=True):
+        check_resolved(column, f"target {name!r}")
     return torch.cat([column.double() for column in columns], 1).float(), ()
 
 
@@ -175,16 +209,19 @@ def _graph_of_rows(data: DataSet, level: str) -> Int[Tensor, " rows"]:
     return torch.arange(len(graphs))
 
 
-def chosen_split(data: DataSet, masks: Mapping[str, Tensor], splits: Any) -> Mapping[str, Any] | tuple[Any, ...]:
+def chosen_split(data: DataSet, features: Mapping[str, Tensor], splits: Any) -> Mapping[str, Any] | tuple[Any, ...]:
     """The ids or masks of a split, or fractions to draw one.
 
     Args:
         data: The data set, which may have splits by name.
-        masks: Masks of the nodes or edges, if the data have them as features.
+        features: Features of the nodes or edges, among which there may be masks.
         splits: What the user gave, as in `targets_of`.
     """
+    masks = masks_of(features)
     if splits is None:
         splits = masks or _own_splits(data)
+        if splits is FRACTIONS:
+            _check_masks(features)
     if isinstance(splits, str):
         if masks and splits.isdecimal() and int(splits) < next(iter(masks.values()))[0].numel():
             return {name: mask.reshape(len(mask), -1)[:, int(splits)] for name, mask in masks.items()}
@@ -197,6 +234,8 @@ def chosen_split(data: DataSet, masks: Mapping[str, Tensor], splits: Any) -> Map
         raise ValueError(f"the masks have {columns[0]} splits: choose one with splits, '0' to '{columns[0] - 1}'")
     if isinstance(splits, Mapping):
         return splits
+    if isinstance(splits, np.ndarray | Tensor):
+        splits = splits.tolist()
     if not isinstance(splits, Sequence):
         raise ValueError(f"splits must be fractions, the name of a split, or ids by split, got {splits!r}")
     return tuple(splits)
@@ -210,13 +249,33 @@ def _own_splits(data: DataSet) -> Any:
 
 
 def masks_of(features: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The masks among the features, as in PyG's data sets, with one column per split if there are several; or none."""
-    masks = {
-        split: next((features[name] for name in names if name in features), None) for split, names in MASKS.items()
-    }
-    found = {split: mask for split, mask in masks.items() if mask is not None and mask.dtype == torch.bool}
+    """The masks among the features, as in PyG's data sets, with one column per split if there are several; or none.
+
+    Truth values may be written as 0 and 1.
+    """
+    names = {split: next((name for name in known if name in features), None) for split, known in MASKS.items()}
+    masks = {split: _truth(features[name]) for split, name in names.items() if name is not None}
+    found = {split: mask for split, mask in masks.items() if mask is not None}
     shapes = {mask.shape for mask in found.values()}
-    return found if len(found) == len(SPLITS) and len(shapes) == 1 and len(next(iter(shapes))) <= 2 else {}
+    if len(found) == len(SPLITS) and len(shapes) == 1 and len(next(iter(shapes))) <= 2:
+        return found
+    return {}
+
+
+def _check_masks(features: Mapping[str, Tensor]) -> None:
+    """Raise an error if there are masks that are no split, rather than ignore them."""
+    names = mask_names(features)
+    if names:
+        described = ", ".join(f"{name} ({_described(features[name])})" for name in names)
+        raise ValueError(
+            f"the data have {described}, which are no split: give train_mask, val_mask and test_mask of truth values, "
+            "or splits"
+        )
+
+
+def _truth(values: Tensor) -> Bool[Tensor, "rows ..."] | None:
+    """Truth values; None if there are other values than 0 and 1."""
+    return values.bool() if not values.is_complex() and bool(((values == 0) | (values == 1)).all()) else None
 
 
 def given_masks(splits: Mapping[str, Any], graph: Int[Tensor, " rows"], graphs: int, level: str) -> Masks:
@@ -289,7 +348,7 @@ def drawn_masks(
         classes: Class of each row, whose proportions every split keeps.
         seed: Seed of the split.
     """
-    numbers = [float(each) for each in fractions if isinstance(each, int | float)]
+    numbers = [float(each) for each in fractions if isinstance(each, Real)]
     if (
         len(numbers) != len(SPLITS)
         or len(fractions) != len(SPLITS)
