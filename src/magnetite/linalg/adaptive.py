@@ -247,7 +247,7 @@ class _Graph:
         self, first: np.ndarray, potentials: np.ndarray, steps: int, edge: float
     ) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
         """Each potential, and the eigenpairs of `N_q` above the edge of the bulk, by Lanczos iteration."""
-        from scipy.linalg.lapack import dstevd
+        from scipy.linalg import get_lapack_funcs
 
         from magnetite.kernels.cpu.lanczos import LANES, lanczos
 
@@ -265,11 +265,12 @@ class _Graph:
         diagonal, beside = np.zeros((2, steps, LANES))
         rows = self.matrix.indptr, self.matrix.indices, level.astype(np.int32), weights
         table = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
+        solve_tridiagonal: Any = get_lapack_funcs("stevd", (diagonal,))
         lanczos(*rows, *table, real, imag, diagonal, beside, COMPLETE)
         for lane, q in enumerate(potentials):
             ended = np.flatnonzero(beside[:, lane] == 0)
             kept = ended[0] + 1 if len(ended) else steps
-            values, mix, _ = dstevd(diagonal[:kept, lane], beside[: max(kept - 1, 1), lane])
+            values, mix, _ = solve_tridiagonal(diagonal[:kept, lane], beside[: max(kept - 1, 1), lane])
             chosen = (np.arange(kept) >= kept - VECTORS) & (values > edge)
             part = mix[:, chosen].astype(np.float32)
             vectors = real[:kept, :, lane].T @ part + 1j * (imag[:kept, :, lane].T @ part)
