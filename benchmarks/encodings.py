@@ -10,9 +10,7 @@ the fastest of several interleaved rounds is reported.
 import argparse
 import subprocess
 import sys
-import time
 import warnings
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +19,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
+from timing import least_seconds, random_digraphs
 from torch_geometric.data import Data
 from torch_geometric.transforms import AddLaplacianEigenvectorPE
 
@@ -29,13 +28,6 @@ from magnetite.io.record import Record
 
 K = 16
 RANGES = {"16-27": (16, 27, 2000), "72-83": (72, 83, 400), "100-150": (100, 150, 200)}
-
-
-def random_digraphs(rng: np.random.Generator, low: int, high: int, count: int) -> mt.Digraphs:
-    """Erdős–Rényi digraphs of mean degree 2 without self-loops."""
-    sizes = rng.integers(low, high + 1, count).tolist()
-    matrices = [(rng.random((n, n)) < 2 / (n - 1)) & ~np.eye(n, dtype=bool) for n in sizes]
-    return mt.Digraphs.from_edges([np.stack(matrix.nonzero()) for matrix in matrices], sizes)
 
 
 def numpy_eigenpairs(graph: mt.Digraphs) -> tuple[np.ndarray, np.ndarray]:
@@ -76,20 +68,6 @@ def with_magnetite(graphs: mt.Digraphs) -> int:
     """Encode all; a failure would raise an error."""
     mt.MagneticLaplacian(k=K)(graphs)
     return 0
-
-
-def least_seconds(
-    sides: dict[str, Callable[[], int]], rounds: int, clock: Callable[[], float] = time.perf_counter
-) -> tuple[dict[str, float], dict[str, int]]:
-    """Shortest time of each side in interleaved rounds, and its failures."""
-    best = dict.fromkeys(sides, float("inf"))
-    failures = {}
-    for _ in range(rounds):
-        for name, side in sides.items():
-            start = clock()
-            failures[name] = side()
-            best[name] = min(best[name], clock() - start)
-    return best, failures
 
 
 def import_seconds(rounds: int = 5) -> float:

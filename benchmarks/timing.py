@@ -1,12 +1,14 @@
-"""Shared by benchmarks of GPU kernels: options, timing and memory bandwidth."""
+"""Shared by benchmarks: random graphs, timing, and memory bandwidth and options of those of GPU kernels."""
 
 import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import torch
 
+import magnetite as mt
 from magnetite.io.record import Record
 
 REPEATS = 20
@@ -35,6 +37,27 @@ def seconds(work: Callable[[], None], device: str, rounds: int) -> float:
             torch.cuda.synchronize()
         best = min(best, (time.perf_counter() - start) / (REPEATS if device == "cuda" else 1))
     return best
+
+
+def least_seconds(
+    sides: dict[str, Callable[[], int]], rounds: int, clock: Callable[[], float] = time.perf_counter
+) -> tuple[dict[str, float], dict[str, int]]:
+    """Shortest time of each side in interleaved rounds, and its failures."""
+    best = dict.fromkeys(sides, float("inf"))
+    failures = {}
+    for _ in range(rounds):
+        for name, side in sides.items():
+            start = clock()
+            failures[name] = side()
+            best[name] = min(best[name], clock() - start)
+    return best, failures
+
+
+def random_digraphs(rng: np.random.Generator, low: int, high: int, count: int) -> mt.Digraphs:
+    """Erdős–Rényi digraphs of mean degree 2 without self-loops."""
+    sizes = rng.integers(low, high + 1, count).tolist()
+    matrices = [(rng.random((n, n)) < 2 / (n - 1)) & ~np.eye(n, dtype=bool) for n in sizes]
+    return mt.Digraphs.from_edges([np.stack(matrix.nonzero()) for matrix in matrices], sizes)
 
 
 def bandwidth(device: str) -> float:

@@ -18,11 +18,11 @@ import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
+from timing import least_seconds, random_digraphs
 from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE
 
 import magnetite as mt
-from benchmarks.encodings import least_seconds, random_digraphs
 from magnetite.io.record import Record
 from magnetite.transforms import AddDirectedWalkPE, AddMagneticLaplacianPE, AddSVDPE
 
