@@ -13,12 +13,10 @@ NAMES = ("f1", "precision", "recall", "f1_dropped", "precision_dropped", "recall
 class WordScores:
     """Mean over functions of F1, precision and recall of the set of words.
 
-    For the set `P` of predicted and `T` of true words, with `h = |P ∩ T|`:
-
-        precision = h / |P|,  recall = h / |T|,  F1 = 2 h / (|P| + |T|)
-
-    and 0 where a denominator is 0, so an empty answer counts as 0. OGB counts a predicted "unknown" as one wrong word;
-    the paper's authors drop it. Both are reported: `f1`, `precision`, `recall`, and the same names with `_dropped`.
+    For the set `P` of predicted and `T` of true words, with `h = |P ∩ T|`, precision is `h / |P|`, recall
+    `h / |T|`, and F1 `2 h / (|P| + |T|)`; each is 0 where its denominator is 0, so an empty answer counts as 0.
+    OGB counts a predicted "unknown" as one wrong word; the paper's authors drop it. Both are reported: `f1`,
+    `precision`, `recall`, and the same names with `_dropped`.
 
     >>> scores = WordScores()
     >>> scores.update([["get", UNKNOWN], []], [["get", "name"], ["run"]])
