@@ -3,12 +3,13 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from rich.console import Console
@@ -25,7 +26,7 @@ from magnetite.linalg.potential import Relative
 from magnetite.nn.embeddings import CategoryEdges, CategoryNodes, Embedding, Embeddings, node_feature
 from magnetite.nn.heads import SequenceHead
 from magnetite.tasks.base import SPLITS, Examples, Presets, Split, Task, check_split
-from magnetite.tasks.namer import SUBWORDS, VOCABULARY, Namer, Vocabularies, subwords_of
+from magnetite.tasks.namer import VOCABULARY, Namer, Vocabularies, subwords_of
 from magnetite.tasks.words import NAMES, WordScores
 
 __all__ = ["Namer", "Naming", "Vocabularies"]
@@ -46,7 +47,7 @@ PRESETS: Presets = {
             "lr": 1e-3, "weight_decay": 7.5e-5, "betas": (0.75, 0.935), "clip": 0.1,
             "batch": 256, "epochs": 20, "warmup": 2,
         },
-        "data": {"tokens": 65_536, "pairs": 2**25},
+        "data": {"tokens": 65_536, "pairs": 2**25, "stratified": True},
         "run": {"precision": "bf16-mixed"},
     },
     "sat-no-gnn": {
@@ -67,7 +68,7 @@ PRESETS: Presets = {
     "dataflow-walks": {
         "base": "dataflow",
         "positions": "walks",
-        "data": {"pairs": 2**24, "pool": 16_384, "memory": 40.0},
+        "data": {"pairs": 2**24, "pool": 16_384},
     },
     "dataflow-magnetic": {
         "base": "dataflow",
@@ -188,7 +189,7 @@ class Naming(Task):
                 texts.update({text: number for text, number in zip(block.texts or (), numbers, strict=False) if number})
         parts = Counter[str]()
         for text, number in texts.items() if self.subwords else ():
-            parts.update({part: number for part in subwords_of(text)})
+            parts.update(dict.fromkeys(subwords_of(text), number))
         return Vocabularies(
             graphs=self.graphs,
             words=_most_frequent(words, self.words),
@@ -255,7 +256,7 @@ class Naming(Task):
         """The number of the predicted word at each position."""
         return model.head.lowered(outputs).argmax(-1).short()
 
-    def answer_table(self, split: str, answers: Int[Tensor, "functions length"]) -> dict[str, Sequence[Any]]:
+    def answer_table(self, split: str, answers: Int[Tensor, "functions length"]) -> dict[str, Any]:
         """One row per function of a split: id, project, words of the name, predicted words and their scores."""
         graphs = self._examples(split).graphs
         named = {
@@ -279,7 +280,8 @@ class Naming(Task):
             row = (number, projects.get(number, ""), list(named[number]), predicted, size if answered else 0)
             for column, value in zip(table, (*row, counted["f1"], counted["f1_dropped"]), strict=True):
                 table[column].append(value)
-        return table
+        numbers = ("id", "nodes", "f1", "f1_dropped")
+        return {name: np.array(column) if name in numbers else column for name, column in table.items()}
 
     def files(self) -> Mapping[str, Mapping[str, Any]]:
         """The vocabularies, which predictions for other functions need."""
@@ -339,17 +341,12 @@ class Naming(Task):
     def _targets(self, rows: Sequence[tuple[int, tuple[str, ...]]]) -> dict[str, Tensor]:
         vocabularies = self.vocabularies
         numbers = vocabularies.word_numbers
-        words = torch.full((len(rows), self.length), vocabularies.end, dtype=torch.int32)
+        first = [[numbers.get(word, vocabularies.unknown) for word in name[: self.length]] for _, name in rows]
         known = [list(dict.fromkeys(numbers[word] for word in name if word in numbers)) for _, name in rows]
-        names = torch.full((len(rows), max(1, *map(len, known))), -1, dtype=torch.int32)
-        for row, (_, name) in enumerate(rows):
-            first = name[: self.length]
-            words[row, : len(first)] = torch.tensor([numbers.get(word, vocabularies.unknown) for word in first])
-            names[row, : len(known[row])] = torch.tensor(known[row], dtype=torch.int32)
         return {
             "id": torch.tensor([number for number, _ in rows]),
-            "words": words,
-            "names": names,
+            "words": _filled(first, self.length, vocabularies.end),
+            "names": _filled(known, max(1, *map(len, known)), -1),
             "count": torch.tensor([len(set(name)) for _, name in rows], dtype=torch.int32),
         }
 
@@ -359,8 +356,8 @@ class Naming(Task):
         if missing:
             fate = "left out" if split == "train" else "counted as empty answers"
             Console(stderr=True, soft_wrap=True, highlight=False).print(
-                f"{split}: {answered:,} functions; {len(missing) - failed:,} with more than {self.max_nodes:,} nodes and "
-                f"{failed:,} without a graph are {fate}"
+                f"{split}: {answered:,} functions; {len(missing) - failed:,} with more than {self.max_nodes:,} nodes "
+                f"and {failed:,} without a graph are {fate}"
             )
 
 
@@ -441,6 +438,11 @@ class NameScores(WordScores):
         found = {name: value / count if count else float("nan") for name, value in zip(NAMES, sums, strict=True)}
         unknown, end = self.grid[chosen].tolist()
         return found | {"offset_unknown": unknown, "offset_end": end}
+
+
+def _filled(rows: Sequence[list[int]], length: int, value: int) -> Int[Tensor, "rows length"]:
+    """Lists as the rows of a matrix, filled up with a value."""
+    return torch.tensor([row + [value] * (length - len(row)) for row in rows], dtype=torch.int32)
 
 
 def _most_frequent(counts: Mapping[str, int], size: int) -> tuple[str, ...]:
