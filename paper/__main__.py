@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from magnetite.cli import main as run
-from paper import best, claims, examples, hypotheses, playground, sorting, topological, train_code
+from paper import best, claims, examples, hypotheses, playground, sorting, table_code, topological, train_code
 from paper.cells import Request
 
 FIGURES: dict[str, Callable[[Path, int], None]] = {
@@ -30,8 +30,12 @@ TRAINED: dict[str, Callable[[Request], None]] = {
     "figure-best-distance": best.figure_distance,
     "hypotheses": hypotheses.show,
     "claims": claims.judge,
+    "table-code": table_code.figure,
 }
-"""Figures made of training runs; missing runs are trained. `claims` only reads results."""
+"""Figures made of training runs; missing runs are trained. `claims` and `table-code` only read results."""
+
+OWN: dict[str, typer.Typer] = {"train-code": train_code.app, "baselines-code": table_code.app}
+"""Commands with options of their own."""
 
 app = typer.Typer(
     add_completion=False, pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
@@ -53,8 +57,8 @@ def main(
 
     A cell is one training run of a figure.
     The two quick figures take minutes on two cores. `claims` compares the results with what the paper claims,
-    `hypotheses` tests why some claims may not hold here. `train-code` trains the rows of the table of function names
-    and has options of its own.
+    `hypotheses` tests why some claims may not hold here. `table-code` is the table of function names, whose
+    rows `train-code` and `baselines-code` measure; these two have options of their own.
     """
     if what in FIGURES:
         if only or budget != 1:
@@ -67,7 +71,7 @@ def main(
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["train-code"]:  # which has options of its own
+    own = OWN.get(next(iter(sys.argv[1:]), ""))
+    if own is not None:
         del sys.argv[1]
-        run(train_code.app, "paper")
-    run(app, "paper")
+    run(own or app, "paper")

@@ -23,7 +23,7 @@ Words = Sequence[str]
 CANDIDATES = 200
 """Number of frequent words among which a constant answer is chosen."""
 
-NEIGHBOURS = (1, 2, 3, 5, 8, 12, 20)
+NEIGHBOURS = (1, 2, 3, 5, 8, 12, 20, 32, 50)
 SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6)
 """Numbers of neighbours, and shares of their votes that a word needs, among which validation chooses."""
 
@@ -244,7 +244,9 @@ def vote(names: Sequence[Words], found: np.ndarray, similar: np.ndarray, most: i
     return chosen or (list(names[found[0]]) if total else [])
 
 
-def answers(train: TokenSplit, valid: TokenSplit, test: TokenSplit) -> dict[str, tuple[list[list[str]], dict[str, Any]]]:
+def answers(
+    train: TokenSplit, valid: TokenSplit, test: TokenSplit
+) -> dict[str, tuple[list[list[str]], dict[str, Any]]]:
     """The answers of each baseline for the test split, with what validation chose.
 
     Args:

@@ -94,16 +94,16 @@ class Bootstrap:
         return self._estimate(sums.sum() / self.counts.sum(), self.scores(sums))
 
     def ratio(self, sums: np.ndarray, others: np.ndarray) -> Estimate:
-        """The score of a row divided by that of another, with its interval.
+        """The score of a row divided by that of another, with its interval; infinite where the other is 0.
 
         Args:
             sums: Sum of the functions' scores of each project.
             others: The same of the other row.
         """
-        both = self.scores(np.stack([sums, others], axis=1))
-        if not (both[:, 1] > 0).all():
-            raise ValueError("the other row scores 0 on some projects: a ratio to it has no interval")
-        return self._estimate(sums.sum() / others.sum(), both[:, 0] / both[:, 1])
+        row, other = self.scores(np.stack([sums, others], axis=1)).T
+        resampled = np.divide(row, other, out=np.full_like(row, np.inf), where=other > 0)
+        value = sums.sum() / others.sum() if others.sum() > 0 else np.inf
+        return self._estimate(value, resampled)
 
     def difference(self, sums: np.ndarray, others: np.ndarray) -> Estimate:
         """The score of a row less that of another, with its interval.
@@ -116,7 +116,9 @@ class Bootstrap:
 
     def _estimate(self, value: float, resampled: np.ndarray) -> Estimate:
         tail = (1 - self.level) / 2
-        low, high = np.quantile(resampled, [tail, 1 - tail])
+        # Between two infinite values there is nothing to interpolate.
+        method = "linear" if np.isfinite(resampled).all() else "nearest"
+        low, high = np.quantile(resampled, [tail, 1 - tail], method=method)
         return Estimate(float(value), float(low), float(high))
 
 

@@ -69,5 +69,9 @@ def test_input_is_checked():
         Bootstrap(np.array([1, 0]))
     with pytest.raises(ValueError, match="each of 2 projects, got 3"):
         Bootstrap(np.array([1, 2])).scores(np.ones(3))
-    with pytest.raises(ValueError, match="scores 0"):
-        Bootstrap(np.array([1, 2])).ratio(np.ones(2), np.array([0.0, 1.0]))
+
+
+def test_ratios_to_a_row_that_may_score_nothing():
+    found = Bootstrap(np.array([1, 2])).ratio(np.ones(2), np.array([0.0, 1.0]))
+    assert (found.value, found.low, found.high) == (2, 1, np.inf)  # a quarter of the draws is the first project alone
+    assert Bootstrap(np.array([1, 2])).ratio(np.ones(2), np.zeros(2)).value == np.inf

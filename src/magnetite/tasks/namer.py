@@ -16,6 +16,7 @@ from torch import Tensor
 
 from magnetite.code.corpus.words import words_of
 from magnetite.code.features import to_digraphs
+from magnetite.code.functions import in_order
 from magnetite.code.graph import CodeGraph
 from magnetite.code.source import build
 from magnetite.code.vocabulary import NONE, UNKNOWN, Vocabulary
@@ -231,7 +232,7 @@ class Namer:
         if kind.startswith("ogb"):
             raise ValueError(f"a model of OGB's own graphs ({kind}) cannot name other functions: train with graphs=ast")
         mask: Any = self.vocabularies.mask
-        return build(source, kind, mask, name, self.vocabularies.keep_docstrings)
+        return in_order(build(source, kind, mask, name, self.vocabularies.keep_docstrings))
 
     def propose(self, functions: Sequence[str | CodeGraph], top: int = 5) -> list[Proposals]:
         """The most probable lists of words for each function.
@@ -246,11 +247,13 @@ class Namer:
         if top < 1:
             raise ValueError(f"top must be a positive integer, got {top}")
         found: list[Proposals] = [[] for _ in functions]
-        for rows, logits in self._logits(functions):
+        for groups, logits in self._logits(functions):
             best = logits.log_softmax(-1).topk(min(BRANCHES, logits.shape[-1]), dim=-1)
-            each = zip(rows, best.values.tolist(), best.indices.tolist(), strict=True)
-            for row, logarithms, numbers in each:
-                found[row] = self._lists(logarithms, numbers)[:top]
+            each = zip(groups, best.values.tolist(), best.indices.tolist(), strict=True)
+            for rows, logarithms, numbers in each:
+                lists = self._lists(logarithms, numbers)[:top]
+                for row in rows:
+                    found[row] = list(lists)
         return found
 
     def answers(self, functions: Sequence[str | CodeGraph]) -> list[list[str]]:
@@ -260,24 +263,31 @@ class Namer:
             functions: Sources of one function each, or graphs that `graph` made.
         """
         found: list[list[str]] = [[] for _ in functions]
-        for rows, logits in self._logits(functions):
-            for row, numbers in zip(rows, self.model.head.lowered(logits).argmax(-1).tolist(), strict=True):
-                found[row] = self.vocabularies.decode(numbers)
+        for groups, logits in self._logits(functions):
+            for rows, numbers in zip(groups, self.model.head.lowered(logits).argmax(-1).tolist(), strict=True):
+                for row in rows:
+                    found[row] = self.vocabularies.decode(numbers)
         return found
 
     @torch.no_grad()
     def _logits(
         self, functions: Sequence[str | CodeGraph]
-    ) -> Iterator[tuple[list[int], Float[Tensor, "graphs length words"]]]:
-        """Logits of the functions that are small enough, with their numbers, those of similar size together."""
+    ) -> Iterator[tuple[list[list[int]], Float[Tensor, "graphs length words"]]]:
+        """Logits of the functions that are small enough, with their numbers, those of similar size together.
+
+        Functions with equal graphs are computed once, so that their answers agree whatever else is in their batch.
+        """
         if isinstance(functions, str | CodeGraph):
             raise TypeError("give a list of functions, even for a single one")
         graphs = [self.graph(each) if isinstance(each, str) else each for each in functions]
-        fitting = [row for row, graph in enumerate(graphs) if len(graph) <= self.vocabularies.max_nodes]
-        fitting.sort(key=lambda row: len(graphs[row]))
-        for first in range(0, len(fitting), AT_ONCE):
-            rows = fitting[first : first + AT_ONCE]
-            yield rows, self.model(self.vocabularies.digraphs([graphs[row] for row in rows]))
+        same: dict[tuple[Any, ...], list[int]] = {}
+        for row, graph in enumerate(graphs):
+            if len(graph) <= self.vocabularies.max_nodes:
+                same.setdefault((graph.types, graph.attributes, graph.depths, graph.edges), []).append(row)
+        groups = sorted(same.values(), key=lambda rows: len(graphs[rows[0]]))
+        for first in range(0, len(groups), AT_ONCE):
+            part = groups[first : first + AT_ONCE]
+            yield part, self.model(self.vocabularies.digraphs([graphs[rows[0]] for rows in part]))
 
     def _lists(self, logarithms: list[list[float]], numbers: list[list[int]]) -> Proposals:
         """Lists of words by beam search; positions are independent, so a beginning never becomes more probable."""

@@ -82,6 +82,13 @@ PRESETS: Presets = {
         "encoding": {"k": 16},
         "data": {"pairs": 2**23},
     },
+    # Without a graph: a transformer over the tokens of the text, of the same size.
+    "tokens": {
+        "base": "base",
+        "positions": "sinusoidal",
+        "task": {"graphs": "tokens"},
+        "model": {"degree_scaled": False},
+    },
     "paper": {"base": "dataflow-magnetic"},
     # For users: attributes are also read as the words that they consist of.
     "best": {
@@ -113,7 +120,7 @@ class Naming(Task):
 
     Args:
         data: Folder of a corpus, written by `magnetite data functions`, or of OGB's Code2.
-        graphs: Kind of graph: dataflow, ast, ast-directed, or OGB's own as ogb and ogb-directed.
+        graphs: Kind of graph: dataflow, ast, ast-directed, tokens (a path), or OGB's own as ogb and ogb-directed.
         words: Number of words of names in the vocabulary.
         attributes: Number of texts of node attributes in the vocabulary.
         subwords: Number of words of which attributes consist in the vocabulary; 0 reads whole attributes only.
