@@ -88,6 +88,7 @@ PRESETS: Presets = {
         "base": "dataflow-magnetic",
         "task": {"subwords": 8_000},
         "encoding": {"scaling": "nodes"},
+        "model": {"local_added": True},
     },
     # Minutes on two cores.
     "quick": {
