@@ -8,7 +8,18 @@ from typing import Annotated
 import typer
 
 from magnetite.cli import main as run
-from paper import best, claims, examples, hypotheses, playground, sorting, table_code, topological, train_code
+from paper import (
+    best,
+    claims,
+    examples,
+    hypotheses,
+    playground,
+    robustness,
+    sorting,
+    table_code,
+    topological,
+    train_code,
+)
 from paper.cells import Request
 
 FIGURES: dict[str, Callable[[Path, int], None]] = {
@@ -34,7 +45,11 @@ TRAINED: dict[str, Callable[[Request], None]] = {
 }
 """Figures made of training runs; missing runs are trained. `claims` and `table-code` only read results."""
 
-OWN: dict[str, typer.Typer] = {"train-code": train_code.app, "baselines-code": table_code.app}
+OWN: dict[str, typer.Typer] = {
+    "train-code": train_code.app,
+    "baselines-code": table_code.app,
+    "robustness-code": robustness.app,
+}
 """Commands with options of their own."""
 
 app = typer.Typer(
@@ -58,7 +73,7 @@ def main(
     A cell is one training run of a figure.
     The two quick figures take minutes on two cores. `claims` compares the results with what the paper claims,
     `hypotheses` tests why some claims may not hold here. `table-code` is the table of function names, whose
-    rows `train-code` and `baselines-code` measure; these two have options of their own.
+    rows `train-code` and `baselines-code` measure; these two and `robustness-code` have options of their own.
     """
     if what in FIGURES:
         if only or budget != 1:
