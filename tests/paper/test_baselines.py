@@ -99,7 +99,7 @@ def test_sums_by_project():
 
 
 def test_functions_of_a_data_set(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("magnetite.code.functions.cache_home", lambda: tmp_path / "cache")
     write_code2(tmp_path / "code2", 60)  # the last function cannot be parsed, but is counted
     found = baselines.measure(tmp_path / "code2")
     assert set(found) == {"frequent", "nearest"}
