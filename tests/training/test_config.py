@@ -89,7 +89,7 @@ def test_the_hash_is_of_what_decides_the_result():
         ("optim.betas=0.9", "optim.betas must be a list"),
         ("optim.warmup=-1", "optim: warmup must be a non-negative number, got -1.0"),
         ("model.width=true", "model.width must be an integer such as 256, got True"),
-        ("model.name=oracle", "unknown model 'oracle': choose one of transformer, gnn, magnet"),
+        ("model.name=oracle", "unknown model 'oracle': choose one of transformer, sat, gnn, magnet"),
         ("model.places=3", "unknown option model.places: choose one of width, layers"),
         ("task.borders=-1", "task: borders must be a non-negative integer, got -1"),
         ("encoding.colour=1", "unknown option encoding.colour: choose one of k, q, normalised"),
