@@ -185,7 +185,8 @@ def _check_alike(records: Mapping[tuple[str, int], Mapping[str, Any]]) -> None:
         config = result.get("config")
         data[key] = result["fingerprint"] if config is None else config["task"]["fingerprint"]
         if config is not None and key[0] != "best":
-            training[key] = tuple(config["optim"][name] for name in ("epochs", "budget", "batch"))
+            options = config["optim"] | {"most": config["task"].get("most", 0)}
+            training[key] = tuple(options[name] for name in ("epochs", "budget", "batch", "most"))
     for what, found in (("functions", data), ("epochs, budget or batch", training)):
         first, *others = found.items() if found else [(None, None)]
         different = next((key for key, value in others if value != first[1]), None)
