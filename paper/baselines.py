@@ -18,13 +18,11 @@ from magnetite.code.functions import Functions
 from magnetite.kernels._compat import available_cores
 from magnetite.kernels.cpu.compile import kernel
 
-Words = Sequence[str]
-
 CANDIDATES = 200
 """Number of frequent words among which a constant answer is chosen."""
 
 NEIGHBOURS = (1, 2, 3, 5, 8, 12, 20, 32, 50)
-SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6)
+SHARES = (0.05, 0.07, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6)
 """Numbers of neighbours, and shares of their votes that a word needs, among which validation chooses."""
 
 QUERIES_AT_ONCE = 64
@@ -82,7 +80,7 @@ def _counts(block: Block) -> Iterator[Counter[str]]:
         yield counts
 
 
-def word_f1(predicted: Words, target: Words) -> float:
+def word_f1(predicted: Sequence[str], target: Sequence[str]) -> float:
     """`2 |P ∩ T| / (|P| + |T|)`, as in `magnetite.tasks.words`, for answers without "unknown".
 
     >>> word_f1(["get", "name"], ["get", "full", "name"])
@@ -92,7 +90,7 @@ def word_f1(predicted: Words, target: Words) -> float:
     return 2 * len(found & true) / (len(found) + len(true)) if found or true else 0.0
 
 
-def frequent_words(train: Sequence[Words], valid: Sequence[Words]) -> list[str]:
+def frequent_words(train: Sequence[Sequence[str]], valid: Sequence[Sequence[str]]) -> list[str]:
     """The constant answer with the best F1 in validation: frequent words are added as long as it improves.
 
     Args:
@@ -164,20 +162,21 @@ class Index:
         queries = _vectors(functions, self.number, self.weights)
         found = np.full((len(functions), most), -1, dtype=np.int64)
         similar = np.zeros((len(functions), most), dtype=np.float32)
-        postings = self.postings
+        postings = _arrays(self.postings)
         parts = [slice(first, first + QUERIES_AT_ONCE) for first in range(0, len(functions), QUERIES_AT_ONCE)]
 
         def look_up(part: slice) -> None:
-            chosen = queries[part]
-            _search(
-                chosen.indptr.astype(np.int64), chosen.indices.astype(np.int64), chosen.data,
-                postings.indptr.astype(np.int64), postings.indices.astype(np.int64), postings.data,
-                np.zeros(postings.shape[1], np.float32), found[part], similar[part],
-            )  # fmt: skip
+            scores = np.zeros(self.postings.shape[1], np.float32)
+            _search(*_arrays(csr_matrix(queries[part])), *postings, scores, found[part], similar[part])
 
         with ThreadPoolExecutor(available_cores()) as pool:
             list(pool.map(look_up, parts))
         return found, similar
+
+
+def _arrays(matrix: csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Starts of the rows, columns and values, as the kernel takes them."""
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data
 
 
 def _vectors(functions: Sequence[Counter[str]], number: Mapping[str, int], weights: np.ndarray) -> csr_matrix:
@@ -222,7 +221,7 @@ def _search(starts, tokens, values, posting_starts, functions, weights, scores, 
                 found[query, place] = function
 
 
-def vote(names: Sequence[Words], found: np.ndarray, similar: np.ndarray, most: int, share: float) -> list[str]:
+def vote(names: Sequence[Sequence[str]], found: np.ndarray, similar: np.ndarray, most: int, share: float) -> list[str]:
     """The words that have at least this share of the neighbours' votes; if none has, those of the nearest.
 
     Args:
@@ -234,14 +233,15 @@ def vote(names: Sequence[Words], found: np.ndarray, similar: np.ndarray, most: i
     """
     votes: dict[str, float] = {}
     total = 0.0
-    for function, weight in zip(found[:most].tolist(), similar[:most].tolist(), strict=True):
+    neighbours: list[int] = found[:most].tolist()
+    for function, weight in zip(neighbours, similar[:most].tolist(), strict=True):
         if function < 0:
             break
         total += weight
         for word in dict.fromkeys(names[function]):
             votes[word] = votes.get(word, 0.0) + weight
     chosen = [word for word, weight in votes.items() if weight >= share * total]
-    return chosen or (list(names[found[0]]) if total else [])
+    return chosen or (list(names[neighbours[0]]) if total else [])
 
 
 def answers(

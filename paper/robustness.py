@@ -72,14 +72,14 @@ class Texts(NamedTuple):
     """A function with its rewrites; the first text is the function itself, formatted as the others are.
 
     Args:
-        count: Number of orders of the function.
+        number: Number of orders of the function.
         reordered: Texts in other orders.
         renamed: Texts with other names of variables.
         outside: Number of orders that have another data-flow graph; by the law, none.
         graphs: For each reading, the different graphs, and the number of the graph of each text.
     """
 
-    count: int
+    number: int
     reordered: list[str]
     renamed: list[str]
     outside: int
@@ -276,7 +276,7 @@ def measure(
     for texts in chosen(functions, count, rewriter, workers):
         found += 1
         outside += texts.outside
-        several += texts.count > len(texts.reordered)
+        several += texts.number > len(texts.reordered)
         for (name, namer), (graphs, numbers) in zip(namers.items(), texts.graphs, strict=True):
             names = namer.answers(graphs)
             own, reordered = numbers[0], numbers[1 : len(texts.reordered)]

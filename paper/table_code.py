@@ -188,10 +188,10 @@ def _check_alike(records: Mapping[tuple[str, int], Mapping[str, Any]]) -> None:
             options = config["optim"] | {"most": config["task"].get("most", 0)}
             training[key] = tuple(options[name] for name in ("epochs", "budget", "batch", "most"))
     for what, found in (("functions", data), ("epochs, budget or batch", training)):
-        first, *others = found.items() if found else [(None, None)]
-        different = next((key for key, value in others if value != first[1]), None)
-        if different is not None:
-            names = " and ".join(f"{row} (seed {seed})" for row, seed in (first[0], different) if row)
+        first = next(iter(found), None)
+        different = next((key for key, value in found.items() if first is not None and value != found[first]), None)
+        if first is not None and different is not None:
+            names = " and ".join(f"{row} (seed {seed})" for row, seed in (first, different))
             raise ValueError(f"{names} have different {what}: rows of one table need the same; pass another --out")
 
 

@@ -253,7 +253,7 @@ def test_graphs_are_built_once_and_an_interrupted_build_continues(packages, cach
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_row_takes_a_step(packages, tmp_path, preset):
-    task_options = {"graphs": "ast-directed"} if preset == "base" else {}
+    task_options = {"base": {"graphs": "ast-directed"}, "tokens": {"max_nodes": 512}}.get(preset, {})
     known = {"k": 3} if PRESETS[preset].get("positions", "") not in ("none", "walks") else {}
     known = {} if preset in ("base", "dataflow", "dataflow-walks", "tokens") or "sat" in preset else known
     changes = {"task": {**SMALL["task"], **task_options, "data": str(packages)}, "encoding": known}
