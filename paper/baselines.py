@@ -129,11 +129,13 @@ class Index:
         number: The number of each token; tokens of one function only are left out, since no other can match.
         weights: The logarithms `ln((1 + N) / (1 + N_t))`.
         postings: Functions and values of each token: the transposed matrix.
+        count: Number of functions.
     """
 
     number: Mapping[str, int]
     weights: np.ndarray
     postings: csr_matrix
+    count: int
 
     @classmethod
     def of(cls, functions: Sequence[Counter[str]]) -> "Index":
@@ -147,7 +149,7 @@ class Index:
         known = np.array([having[token] for token in number], dtype=np.float64)
         weights = np.log((1 + len(functions)) / (1 + known)).astype(np.float32)
         matrix = _vectors(functions, number, weights)
-        return cls(number, weights, csr_matrix(matrix.T, copy=True))
+        return cls(number, weights, csr_matrix(matrix.T, copy=True), len(functions))
 
     def search(self, functions: Sequence[Counter[str]], most: int) -> tuple[np.ndarray, np.ndarray]:
         """Numbers and similarities of the most similar training functions, best first; −1 where there are none.
@@ -166,7 +168,7 @@ class Index:
         parts = [slice(first, first + QUERIES_AT_ONCE) for first in range(0, len(functions), QUERIES_AT_ONCE)]
 
         def look_up(part: slice) -> None:
-            scores = np.zeros(self.postings.shape[1], np.float32)
+            scores = np.zeros(self.count, np.float32)
             _search(*_arrays(csr_matrix(queries[part])), *postings, scores, found[part], similar[part])
 
         with ThreadPoolExecutor(available_cores()) as pool:
