@@ -1,7 +1,7 @@
 """Parameters in fewer bytes: as they are stored, not as they are computed with.
 
 `float16` halves every tensor. `int8` stores each row of a matrix as integers from -127 to 127 times a scale of its own,
-`w ≈ s_r i`, with an error of at most half a step, `max_c |w_rc| / 254`; vectors, such as biases and norms, stay float32.
+`w ≈ s_r i`, with an error of at most half a step, `max_c |w_rc| / 254`; vectors, such as biases, stay float32.
 """
 
 from collections.abc import Mapping
