@@ -1,4 +1,4 @@
-"""Heads: the factorised pair layer is the plain one, answers follow the nodes, words are lowered at evaluation."""
+"""Heads: the factorised pair layer is the plain one, answers follow the nodes, the probabilities of words are lowered."""
 
 import pytest
 import torch
@@ -96,12 +96,13 @@ def test_readouts_are_those_of_each_graph():
         torch.testing.assert_close(READOUTS[name](states, batch), readout)
 
 
-def test_words_are_lowered_at_evaluation_only():
+def test_probabilities_of_words_are_lowered_and_logits_are_not():
     network, batch = model(nn.SequenceHead(7, length=2, lowered={5: 0.75, 6: 0.45})), mt.batch(generic_digraphs(0))
     states = torch.randn(batch.num_nodes + 3, WIDTH)
     evaluated, trained = network.head(states, batch, Positions()), network.train().head(states, batch, Positions())
+    torch.testing.assert_close(trained, evaluated)
     expected = torch.tensor([0.0] * 5 + [0.75, 0.45]).expand(3, 2, 7)
-    torch.testing.assert_close(trained - evaluated, expected)
+    torch.testing.assert_close(trained.softmax(-1) - network.head.lowered(trained), expected)
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

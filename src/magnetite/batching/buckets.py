@@ -245,15 +245,16 @@ def batch_rows(order: Int[np.ndarray, " count"], sizes: Int[np.ndarray, " graphs
     return np.take_along_axis(rows, np.argsort(sizes[rows], axis=1, kind="stable"), axis=1)
 
 
-def plan(extent: Extent, tokens: int) -> tuple[BatchShape, ...]:
+def plan(extent: Extent, tokens: int, pairs: int = 2**62) -> tuple[BatchShape, ...]:
     """The shapes of the micro-batches of a step, into which all batches fit at the lowest cost of padding.
 
     A bucket costs its `graphs · nodes` padded nodes, plus `BUCKET_COST`. A micro-batch has at most `tokens` padded
-    nodes, unless it is a single bucket that cannot be divided.
+    nodes and `pairs` padded node pairs, unless it is a single bucket that cannot be divided.
 
     Args:
         extent: The extent of all batches.
         tokens: Largest number of padded nodes per micro-batch.
+        pairs: Largest number of padded node pairs per micro-batch.
 
     >>> nodes = np.array([7] * 24 + [15] * 8)
     >>> extent = Extent.of(np.arange(32)[None], Sizes(nodes, nodes, nodes))
@@ -268,21 +269,23 @@ def plan(extent: Extent, tokens: int) -> tuple[BatchShape, ...]:
         choices = []
         for begin in range(end):
             padded = (cuts[end] - cuts[begin]) * nodes
-            allowed = padded <= tokens or begin == end - 1
+            allowed = (padded <= tokens and padded * nodes <= pairs) or begin == end - 1
             choices.append((cheapest[begin][0] + BUCKET_COST + padded if allowed else np.inf, begin))
         cheapest.append(min(choices))
     ends = [len(cuts) - 1]
     while ends[0]:
         ends.insert(0, cheapest[ends[0]][1])
     groups: list[list[tuple[int, int]]] = []
-    room = 0
+    room = room_for_pairs = 0
     for span in pairwise(ends):
         bucket = extent.bucket(*span)
-        if bucket.graphs * bucket.nodes > room:
+        padded = bucket.graphs * bucket.nodes
+        if padded > room or padded * bucket.nodes > room_for_pairs:
             groups.append([])
-            room = tokens
+            room, room_for_pairs = tokens, pairs
         groups[-1].append(span)
-        room -= bucket.graphs * bucket.nodes
+        room -= padded
+        room_for_pairs -= padded * bucket.nodes
     return tuple(extent.shape(spans) for spans in groups)
 
 
@@ -329,27 +332,30 @@ def split_sizes(sizes: Int[np.ndarray, " graphs"]) -> tuple[tuple[Bucket, ...], 
     return (shape.buckets, order) if len(shape.buckets) > 1 else ((single,), None)
 
 
-def evaluation_batches(sizes: Sizes, tokens: int, queries: int) -> list[Int[np.ndarray, " chosen"]]:
+def evaluation_batches(sizes: Sizes, tokens: int, queries: int, pairs: int = 2**62) -> list[Int[np.ndarray, " chosen"]]:
     """All graphs, each once, sorted by size, in batches of one bucket each.
 
-    No batch has more than `tokens` padded nodes or `queries` query pairs unless it is a single graph.
+    No batch has more than `tokens` padded nodes, `queries` query pairs or `pairs` padded node pairs unless it is a
+    single graph.
 
     Args:
         sizes: Nodes, edges and query pairs of every graph.
         tokens: Largest number of padded nodes per batch.
         queries: Largest number of query pairs per batch.
+        pairs: Largest number of padded node pairs per batch.
 
     >>> sizes = Sizes(nodes=np.array([3, 30, 4, 5]), edges=np.array([2, 60, 3, 4]), queries=np.array([6, 800, 12, 20]))
     >>> [ids.tolist() for ids in evaluation_batches(sizes, tokens=16, queries=24)]
     [[0, 2], [3], [1]]
     """
     batches: list[list[int]] = []
-    pairs = 0
+    asked = 0
     for graph in np.argsort(sizes.nodes, kind="stable").tolist():
-        pairs += int(sizes.queries[graph])
-        padded = rounded(int(sizes.nodes[graph]) + 1) * (len(batches[-1]) + 1 if batches else 1)
-        if not batches or padded > tokens or pairs > queries:
+        asked += int(sizes.queries[graph])
+        nodes = rounded(int(sizes.nodes[graph]) + 1)
+        padded = nodes * (len(batches[-1]) + 1 if batches else 1)
+        if not batches or padded > tokens or asked > queries or padded * nodes > pairs:
             batches.append([])
-            pairs = int(sizes.queries[graph])
+            asked = int(sizes.queries[graph])
         batches[-1].append(graph)
     return [np.array(ids) for ids in batches]

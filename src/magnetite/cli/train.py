@@ -20,11 +20,12 @@ def train(
     options: dict[str, Any],
     context: typer.Context,
     encoding: Annotated[
-        str,
+        str | None,
         typer.Option(
             help=f"Positional encodings, joined by + (magnetic+walks): {', '.join(names_known())}.",
+            show_default="that of the preset, or magnetic",
         ),
-    ] = "magnetic",
+    ] = None,
     model: Annotated[str, typer.Option(help=f"Model: {', '.join(MODELS)}.")] = "transformer",
     preset: Annotated[
         str,

@@ -61,6 +61,8 @@ class Block:
         graphs: The graphs, in the order of the functions; None if no function has one.
         rows: For each graph, the position of its function in the block.
         failed: Why functions have no graph, by their numbers.
+        texts: The texts of the attributes, if they are numbered by a vocabulary of the block's own; then another
+            vocabulary can be chosen later.
     """
 
     place: Place
@@ -69,6 +71,7 @@ class Block:
     graphs: Digraphs | None
     rows: Int[Tensor, " graphs"]
     failed: Mapping[int, str] = field(default_factory=dict)
+    texts: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -76,8 +79,9 @@ class Block:
     def tensors(self) -> dict[str, Tensor]:
         """All tensors by name; words as text, one line per function."""
         text = "".join(" ".join(words) + "\n" for words in self.words)
-        words = torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
-        found = {"ids": self.ids, "rows": self.rows, "words": words}
+        found = {"ids": self.ids, "rows": self.rows, "words": _bytes(text)}
+        if self.texts is not None:
+            found["texts"] = _bytes(json.dumps(self.texts))  # in ASCII, since texts may have unpaired surrogates
         graphs = {} if self.graphs is None else self.graphs.tensors()
         return found | {f"graphs/{name}": tensor for name, tensor in graphs.items()}
 
@@ -99,6 +103,7 @@ class Block:
             graphs=Digraphs.from_tensors(graphs) if graphs else None,
             rows=named["rows"],
             failed=failed,
+            texts=tuple(json.loads(named["texts"].numpy().tobytes())) if "texts" in named else None,
         )
 
 
@@ -108,6 +113,7 @@ def write(
     places: Sequence[Place],
     blocks: Callable[[Collection[Place]], Iterator[Block]],
     progress: Callable[[Block], None] | None = None,
+    wait: bool = False,
 ) -> Path:
     """Write blocks to a folder. Undamaged blocks are kept, so calling it again completes an interrupted data set.
 
@@ -117,6 +123,7 @@ def write(
         places: All blocks.
         blocks: Called with the blocks that exist, gives the others.
         progress: Called with each block that has been written.
+        wait: Whether to wait for a process that is writing to the folder, instead of raising an error.
 
     Returns:
         Path of the manifest.
@@ -124,7 +131,7 @@ def write(
     folder = Path(folder)
     about = json.loads(json.dumps(about))
     _check_free(folder)
-    with locked(folder / LOCK, str(folder)):
+    with locked(folder / LOCK, str(folder), wait):
         if not (folder / MANIFEST).exists():
             write_json(folder / MANIFEST, {"about": about, "files": {}})
         found = _manifest(folder)["about"]
@@ -179,6 +186,10 @@ def read(folder: str | Path, split: str, verify: bool = True) -> Iterator[Block]
             raise DamagedFile(f"{folder / place.file} is not the block that {MANIFEST} lists: write it again")
         failed = {int(number): reason for number, reason in json.loads(metadata["failed"]).items()}
         yield Block.from_tensors(place, tensors, failed)
+
+
+def _bytes(text: str) -> Tensor:
+    return torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
 
 
 def _check_free(folder: Path) -> None:

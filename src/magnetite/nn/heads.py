@@ -87,11 +87,18 @@ class GraphHead(Head):
 class SequenceHead(Head):
     """Logits of a sequence of words, `[graphs, length, vocabulary]`, with one matrix per position.
 
+    `lowered` turns logits into the scores that choose the words: probabilities, less an offset for words such as
+    "unknown", `softmax(x)_w − o_w`. Offsets are saved with the model, and may be tuned after it was made.
+
     Args:
         vocabulary: Number of words.
         length: Number of positions in the sequence.
         readout: How a graph is read: cls, mean, sum or max.
-        lowered: Amount by which logits are lowered at evaluation, by word, for words such as "unknown".
+        lowered: Offsets by word; those of other words are 0.
+
+    >>> head = SequenceHead(3, length=1, lowered={2: 0.5})
+    >>> head.lowered(torch.tensor([[[0.0, 0.0, 0.7]]])).argmax(-1).tolist()
+    [[0]]
     """
 
     def __init__(self, vocabulary: int, length: int = 5, readout: str = "cls", lowered: dict[int, float] | None = None):
@@ -101,8 +108,8 @@ class SequenceHead(Head):
         self.readout = READOUTS[readout]
         offsets = torch.zeros(vocabulary)
         for word, offset in (lowered or {}).items():
-            offsets[int(word)] = -offset
-        self.register_buffer("offsets", offsets, persistent=False)
+            offsets[int(word)] = offset
+        self.register_buffer("offsets", offsets)
 
     offsets: Tensor
 
@@ -112,8 +119,11 @@ class SequenceHead(Head):
 
     def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "graphs length words"]:  # noqa: ARG002
         """The logits per position."""
-        logits = self.linear(self.readout(states, batch)).float().unflatten(-1, (self.length, self.vocabulary))
-        return logits if self.training else logits + self.offsets
+        return self.linear(self.readout(states, batch)).float().unflatten(-1, (self.length, self.vocabulary))
+
+    def lowered(self, logits: Float[Tensor, "graphs length words"]) -> Float[Tensor, "graphs length words"]:
+        """The probabilities less the offsets; the largest is the predicted word."""
+        return logits.float().softmax(-1) - self.offsets
 
 
 class NodeHead(Head):

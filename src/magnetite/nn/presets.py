@@ -92,7 +92,8 @@ def sat_plus_plus(
 ) -> DigraphTransformer:
     """SAT++: a directed GNN for queries and keys, GELU, a graph token, and dropout of node attributes.
 
-    At evaluation, the logits of the words "unknown" and "end of name" are lowered.
+    `model.head.lowered` lowers the probabilities of the words "unknown" and "end of name", by the offsets that the
+    paper's authors tuned on validation for the data-flow graph.
 
     Args:
         sizes: Vocabulary sizes; `CodeSizes()` by default.

@@ -9,10 +9,16 @@ from magnetite.tasks.base import Examples, PairTargets, Split, Task
 from magnetite.tasks.datasets import DataSet
 from magnetite.tasks.distances import Distances, pair_targets
 from magnetite.tasks.links import split_links
+from magnetite.tasks.naming import Naming
 from magnetite.tasks.sorting import Sorting
 from magnetite.tasks.supervised import Supervised
 
-TASKS: dict[str, type[Task]] = {"distances": Distances, "sorting": Sorting, "supervised": Supervised}
+TASKS: dict[str, type[Task]] = {
+    "distances": Distances,
+    "naming": Naming,
+    "sorting": Sorting,
+    "supervised": Supervised,
+}
 """The tasks by name; add your own to train it from the command line and from Python."""
 
 __all__ = [
@@ -20,6 +26,7 @@ __all__ = [
     "DataSet",
     "Distances",
     "Examples",
+    "Naming",
     "PairTargets",
     "Sorting",
     "Split",

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -221,7 +221,8 @@ class Task(ABC):
     """
 
     presets: ClassVar[Presets] = {}
-    """Tables of settings by name; `base` names another preset that a preset starts from."""
+    """Tables of settings by name; `base` names another preset that a preset starts from, and `positions` the encodings
+    that it has unless others are chosen."""
 
     potential: ClassVar[Callable[[float], Potential]] = Adaptive
     """Makes the default potential of magnetic encodings from `q'`."""
@@ -335,6 +336,27 @@ class Task(ABC):
     def schema(self) -> Any:
         """What a model of this task reads and predicts, for predictions without the data; None if there are none."""
         return None
+
+    def tune(self, model: Any, metric: Any, fit: bool) -> None:
+        """Fit what turns outputs into answers, such as thresholds, to the counts of the validation split.
+
+        Args:
+            model: The model, which keeps what is fitted.
+            metric: The counts of a split; what is fitted decides what it computes from them.
+            fit: Whether this is the validation split during training; otherwise what was fitted is used.
+        """
+
+    def answers(self, outputs: Tensor, model: Any) -> Tensor | None:  # noqa: ARG002
+        """What is kept of the outputs of a batch for the file of predictions; None if the task has no such file."""
+        return None
+
+    def answer_table(self, split: str, answers: Tensor) -> Mapping[str, Sequence[Any]]:
+        """Columns of the file of predictions, from the answers for all examples of a split."""
+        raise NotImplementedError
+
+    def files(self) -> Mapping[str, Mapping[str, Any]]:
+        """Further JSON files of a run by name, such as vocabularies."""
+        return {}
 
     def derived(self, preset: str, epochs: float | None = None) -> Mapping[str, Mapping[str, Any]]:  # noqa: ARG002
         """Settings of a preset that depend on the data, such as the batch size, or on a given number of epochs."""

@@ -29,6 +29,8 @@ DATA_MODES = Domain(choices=("auto", "resident", "pooled", "fresh"))
 COMPILE_MODES = Domain(choices=("none", "whole", "layers"))
 PRECISIONS = Domain(choices=("32-true", "bf16-mixed"))
 
+DEFAULT_ENCODING = "magnetic"
+
 Tables = dict[str, dict[str, Any]]
 
 
@@ -75,12 +77,14 @@ class Data:
             of a GPU or a quarter of that of the machine.
         tokens: Largest number of padded nodes per forward pass; a larger batch is split into micro-batches, whose
             gradients are added up.
+        pairs: Largest number of padded node pairs per forward pass.
     """
 
     mode: Annotated[str, DATA_MODES] = "auto"
     pool: Annotated[int, COUNT] = 65_536
     memory: Annotated[float, NON_NEGATIVE] = 90.0
     tokens: Annotated[int, COUNT] = 262_144
+    pairs: Annotated[int, COUNT] = 2**30
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -208,7 +212,7 @@ KINDS: dict[str, Mapping[str, type]] = {"task": TASKS, "model": MODELS}
 
 def configuration(
     task: str | Task,
-    encoding: str,
+    encoding: str | None = None,
     preset: str = "paper",
     changes: Mapping[str, Mapping[str, Any]] | None = None,
     overrides: Sequence[str] = (),
@@ -217,7 +221,8 @@ def configuration(
 
     Args:
         task: Name of the task, or the task itself.
-        encoding: Names of encodings or encoders, such as `magnetic` or `magnetic+walks`; `none` for none.
+        encoding: Names of encodings or encoders, such as `magnetic` or `magnetic+walks`; `none` for none; by default
+            that of the preset, or `magnetic`.
         preset: Name of one of the task's presets.
         changes: Tables that are merged over those of the preset.
         overrides: Settings `table.option=value` that are applied last.
@@ -230,6 +235,7 @@ def configuration(
     if isinstance(task, str):
         check_choice("task", task, TASKS)
     kind = TASKS[task] if isinstance(task, str) else type(task)
+    encoding = _positions(kind.presets, preset) if encoding is None else encoding
     tables: Tables = {"encoding": {name: {} for name in named(encoding)}, "model": {"name": "transformer"}}
     tables = _with_preset(tables, encoding, kind.presets, preset)
     settings = [parse_override(override) for override in overrides]
@@ -332,11 +338,20 @@ def parse_override(text: str) -> Tables:
 def _with_preset(tables: Tables, encoding: str, presets: Mapping[str, Mapping[str, Any]], name: str) -> Tables:
     """Merge a preset into tables: first its base, then its own tables, then those for this encoding."""
     check_choice("preset", name, presets)
-    own = dict(presets[name])
+    own = {table: options for table, options in presets[name].items() if table != "positions"}
     base, special = own.pop("base", None), own.pop("encodings", {})
     if base is not None:
         tables = _with_preset(tables, encoding, presets, base)
     return merge(merge(tables, own), special.get(encoding, {}))
+
+
+def _positions(presets: Mapping[str, Mapping[str, Any]], name: str) -> str:
+    """The encodings of a preset: its own, or those of its base."""
+    check_choice("preset", name, presets)
+    own = presets[name]
+    if "positions" in own or "base" not in own:
+        return own.get("positions", DEFAULT_ENCODING)
+    return _positions(presets, own["base"])
 
 
 def _merge_encodings(kept: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -168,10 +168,10 @@ class TrainingData:
             stream = self.task.stream(self.seed, self.pool_steps * self.batch, "cpu")
             sizes = [_sizes(next(stream)) for _ in range(FIRST_POOLS)]
             extents = [self._extent(self._rows(each, number), each) for number, each in enumerate(sizes)]
-            return plan(Extent.join(extents).with_margin(), self.config.tokens)
+            return plan(Extent.join(extents).with_margin(), self.config.tokens, self.config.pairs)
         sizes = self._whole.sizes
         extents = [self._extent(self._rows(sizes, epoch), sizes) for epoch in range(epochs)]
-        return plan(Extent.join(extents), self.config.tokens)
+        return plan(Extent.join(extents), self.config.tokens, self.config.pairs)
 
     def blocks(self, step: int = 0) -> Iterator[Block]:
         """The blocks from a step on; on a GPU, the next block is prepared during training on the current one."""
@@ -247,7 +247,8 @@ class EvaluationData:
     def __init__(self, examples: Examples, encodings: Encodings, config: Data, share: Share | None = None):
         self.examples, self.encodings, self.share = examples, encodings, share or Share()
         self.sizes = _sizes(self.examples)
-        self.plan = evaluation_batches(self.sizes, min(config.tokens, EVALUATION_TOKENS), EVALUATION_QUERIES)
+        tokens = min(config.tokens, EVALUATION_TOKENS)
+        self.plan = evaluation_batches(self.sizes, tokens, EVALUATION_QUERIES, config.pairs)
         fits, pool = _fits(self.examples, encodings, config.memory, self.share.processes)
         self._kept = (pool or Pool.encode(self.examples, encodings)) if fits else None
 

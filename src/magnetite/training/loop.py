@@ -106,24 +106,46 @@ class Trainer:
         return EvaluationData(examples, self.encodings, self.config.data, self.share)
 
     @torch.no_grad()
-    def evaluate(self, data: EvaluationData) -> dict[str, float]:
-        """Loss and metrics of a split; undefined ones, such as the AUC of a single class, are left out."""
+    def evaluate(self, data: EvaluationData, tune: bool = False) -> dict[str, float]:
+        """Loss and metrics of a split; undefined ones, such as the AUC of a single class, are left out.
+
+        Args:
+            data: The split.
+            tune: Whether this is the validation split, to which the task may fit what turns outputs into answers.
+        """
         metric = self.config.task.metric(self.fabric.device)
         total = torch.zeros((), dtype=torch.float64, device=self.fabric.device)
+        for loss, outputs, batch in self._outputs(data):
+            metric.update(outputs, batch)
+            total += loss
+        metric.state = self._sum(metric.state)
+        self.config.task.tune(self.model, metric, fit=tune)
+        weight = float(self.config.task.weights(data.examples).sum(dtype=torch.float64))
+        metrics = {**metric.compute(), "loss": float(self._sum(total)) / weight}
+        return {name: value for name, value in metrics.items() if math.isfinite(value)}  # JSON has no others
+
+    @torch.no_grad()
+    def answers(self, data: EvaluationData) -> Tensor | None:
+        """The task's answers for all examples of a split, in their order; None if it keeps none."""
+        found = [self.config.task.answers(outputs, self.model) for _, outputs, _ in self._outputs(data)]
+        kept = [answers for answers in found if answers is not None]
+        if not kept:
+            return None
+        ids = torch.cat([torch.from_numpy(ids) for ids in data.plan])
+        joined = torch.cat(kept).cpu()
+        return torch.empty_like(joined).index_copy_(0, ids, joined)
+
+    def _outputs(self, data: EvaluationData) -> Iterator[tuple[Tensor, Tensor, Batch]]:
+        """Loss and outputs of each batch of a split."""
         self.objective.eval()
         for batch in data.batches():
             # Not compiled: every batch has another shape.
             with self.fabric.autocast(), torch.compiler.set_stance("force_eager"):
                 loss, outputs = self.objective(batch)
-            metric.update(outputs.float(), batch)
-            total += loss
+            yield loss, outputs.float(), batch
         self.objective.train()
         if self.fabric.device.type == "cuda":
             torch.cuda.empty_cache()  # other processes on this GPU can use what training does not need
-        metric.state = self._sum(metric.state)
-        weight = float(self.config.task.weights(data.examples).sum(dtype=torch.float64))
-        metrics = {**metric.compute(), "loss": float(self._sum(total)) / weight}
-        return {name: value for name, value in metrics.items() if math.isfinite(value)}  # JSON has no others
 
     def _train(self, stop: threading.Event) -> None:
         blocks = self.data.blocks(self.progress.step)
@@ -217,7 +239,7 @@ class Trainer:
         if self.progress.step != self.logged_step:
             self._log()  # otherwise the time since the last line would be lost
         task, progress, start = self.config.task, self.progress, time.perf_counter()
-        metrics = self.evaluate(self.valid)
+        metrics = self.evaluate(self.valid, tune=True)
         self.log.write("valid", progress.step, metrics)
         if task.selects not in metrics:
             raise FloatingPointError(

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 
@@ -112,8 +112,51 @@ class Transformer(ModelOptions):
             dropout=self.dropout,
             norm=self.norm,
             length_scaled=self.length_scaled,
-            local=nn.GNN(self.width, self.local, edge_features=edges) if self.local else None,
+            local=self.local_network(edges) if self.local else None,
+            **self.further(),
         )
+
+    def local_network(self, edges: Embeddings) -> nn.GNN | nn.GCN:
+        """The network that computes queries and keys."""
+        return nn.GNN(self.width, self.local, edge_features=edges)
+
+    def further(self) -> dict[str, Any]:
+        """Further arguments of the model."""
+        return {}
+
+
+@dataclass(frozen=True)
+class StructureAware(Transformer):
+    """A Structure-Aware Transformer (SAT): a network over the edges computes queries and keys, nodes scale by degree.
+
+    Args:
+        width: Size of a node's state.
+        layers: Number of layers.
+        heads: Number of attention heads.
+        expansion: Hidden size of the feed-forward layers, in multiples of `width`.
+        dropout: Dropout rate.
+        norm: Where the layers normalise: `post` or `pre`.
+        local: Number of steps of the network that computes queries and keys; 0 for none.
+        length_scaled: Whether attention logits are scaled by the logarithm of the graph's size.
+        readout: How a whole graph is read out: cls, mean, sum or max.
+        network: The network: gnn, or gcn, which ignores direction.
+        activation: gelu or relu.
+        degree_scaled: Whether the output of attention is scaled by `1/√(degree + 1)`.
+    """
+
+    local: Annotated[int, DEPTH_OR_NONE] = 3
+    network: Annotated[str, Domain(choices=("gnn", "gcn"))] = "gnn"
+    activation: Annotated[str, Domain(choices=("gelu", "relu"))] = "gelu"
+    degree_scaled: bool = True
+
+    def local_network(self, edges: Embeddings) -> nn.GNN | nn.GCN:
+        """The network that computes queries and keys."""
+        kind = nn.GCN if self.network == "gcn" else nn.GNN
+        return kind(self.width, self.local, edge_features=edges, activation=self.activation)
+
+    def further(self) -> dict[str, Any]:
+        """Further arguments of the model."""
+        return {"activation": self.activation, "degree_scaled": self.degree_scaled}
 
 
 @dataclass(frozen=True)
@@ -171,6 +214,7 @@ TRAINING_BYTES = 16
 
 MODELS: dict[str, type[ModelOptions]] = {
     "transformer": Transformer,
+    "sat": StructureAware,
     "gnn": MessagePassing,
     "magnet": MagneticFilters,
 }

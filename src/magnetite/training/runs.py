@@ -13,6 +13,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from magnetite.io.files import write_table
 from magnetite.io.record import Record, read_record
 from magnetite.io.storage import (
     LOCK,
@@ -35,9 +36,13 @@ from magnetite.training.models import build_model
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
+    from magnetite.training.data import EvaluationData
     from magnetite.training.loop import Trainer
 
 CONFIG, SCHEMA, RESULT = "config.json", "schema.json", "result.json"
+PREDICTIONS = "predictions.parquet"
+"""Answers of the best model for the test split, of tasks that keep them."""
+
 RESUMABLE = {"run": ("log_every", "checkpoint_minutes", "compile", "capture"), "data": ("mode", "memory", "pool")}
 """Options that may change when a run is resumed, because they do not change its batches (but see `_fixed`)."""
 
@@ -114,12 +119,13 @@ def train(config: Config, folder: Path, machine: Machine, resume: bool = False) 
             trainer.run()
         except ValueError:
             if main and not resume and not trainer.progress.step:  # such as a batch larger than the data
-                _give_up(folder)
+                _give_up(config, folder)
             raise
         splits = {"valid": trainer.valid, "test": trainer.evaluation_data("test")}
         figures = {split: trainer.evaluate(data) for split, data in splits.items()}
         result = record.content(_result(trainer, figures))
         if main:
+            write_predictions(trainer, "test", splits["test"], folder / PREDICTIONS)
             write_json(folder / RESULT, result)
             print_metrics(figures, f"{title(config)}: {folder / RESULT}")
     return result
@@ -139,9 +145,29 @@ def evaluate(folder: Path, split: str, machine: Machine) -> None:
     trainer = Trainer(config, folder, machine.fabric(config.run.precision))
     trainer.load_best(trainer.checkpoints.best_step())
     record = Record(f"evaluation-{split}", config.run.seed)
-    figures = {split: trainer.evaluate(trainer.evaluation_data(split))}
+    data = trainer.evaluation_data(split)
+    figures = {split: trainer.evaluate(data)}
+    write_predictions(
+        trainer, split, data, folder / (PREDICTIONS if split == "test" else f"predictions-{split}.parquet")
+    )
     path = record.write(folder, {"config": config.to_dict(), "figures": figures})
     print_metrics(figures, f"{title(config)}: {path}")
+
+
+def write_predictions(trainer: "Trainer", split: str, data: "EvaluationData", path: Path) -> None:
+    """Write the answers for a split to a file, for tasks that keep them; called by one process.
+
+    Args:
+        trainer: The run, with its best model.
+        split: Name of the split.
+        data: The split.
+        path: File for the answers.
+    """
+    if data.share.processes > 1:  # this process has a part of the split
+        data = type(data)(data.examples, trainer.encodings, trainer.config.data)
+    answers = trainer.answers(data)
+    if answers is not None:
+        write_table(path, trainer.config.task.answer_table(split, answers))
 
 
 CHANGE = "settings are changed with --set when a run is started; copy the file back, or train with another --out"
@@ -316,11 +342,14 @@ def _claim(config: Config, folder: Path, resume: bool) -> None:
     schema = config.task.schema()
     if schema is not None and not (folder / SCHEMA).exists():
         write_json(folder / SCHEMA, schema.to_dict())
+    for name, content in config.task.files().items():
+        if not (folder / name).exists():
+            write_json(folder / name, content)
 
 
-def _give_up(folder: Path) -> None:
+def _give_up(config: Config, folder: Path) -> None:
     """Remove the files of a run that could not take its first step, so that the folder can be used again."""
-    for name in (CONFIG, SCHEMA, LOG):
+    for name in (CONFIG, SCHEMA, LOG, *config.task.files()):
         (folder / name).unlink(missing_ok=True)
 
 

@@ -30,8 +30,8 @@ MOST_PAIRS = 10_000_000
 
 def train(
     task: Task | str,
-    encoding: str = "magnetic",
-    model: str = "transformer",
+    encoding: str | None = None,
+    model: str | None = None,
     preset: str = "quick",
     out: str | Path | None = None,
     *,
@@ -47,8 +47,9 @@ def train(
 
     Args:
         task: A task such as `Supervised(graphs, target="y")`, or the name of one.
-        encoding: Names of positional encodings, joined by + (magnetic+walks); none for none.
-        model: Name of the model: transformer, gnn or magnet.
+        encoding: Names of positional encodings, joined by + (magnetic+walks); none for none; by default magnetic, or
+            that of the preset.
+        model: Name of the model: transformer, sat, gnn or magnet; by default transformer, or that of the preset.
         preset: Name of one of the task's presets.
         out: Folder of the run; by default a new folder in `runs/`.
         epochs: Number of passes over the training graphs; by default that of the preset.
@@ -60,7 +61,7 @@ def train(
         settings: Further settings by name, such as `{"optim.lr": 3e-4, "encoding.k": 16}`.
     """
     accelerator = runs.accelerator_named(device)
-    changes: dict[str, dict[str, Any]] = {"model": {"name": model}, "run": {"seed": seed}}
+    changes: dict[str, dict[str, Any]] = {"model": {} if model is None else {"name": model}, "run": {"seed": seed}}
     changes["optim"] = {"budget": budget} | ({} if epochs is None else {"epochs": epochs})
     changes["run"]["compile"] = runs.compile_mode(accelerator)
     config = configuration(

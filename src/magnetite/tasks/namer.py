@@ -1,0 +1,301 @@
+"""Namer: a model of function names with its vocabularies, which proposes names for other functions."""
+
+import heapq
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from magnetite.code.corpus.words import words_of
+from magnetite.code.features import to_digraphs
+from magnetite.code.graph import CodeGraph
+from magnetite.code.source import build
+from magnetite.code.vocabulary import NONE, UNKNOWN, Vocabulary
+from magnetite.graphs import Digraphs
+from magnetite.io.storage import DamagedFile, read_json, write_json
+from magnetite.nn import GraphModel, checkpoint
+from magnetite.nn.heads import SequenceHead
+from magnetite.nn.presets import EDGES, NODES
+from magnetite.tasks import words as scores
+
+VOCABULARY = "vocabulary.json"
+"""File of the vocabularies, in the folder of a run or beside a model."""
+
+ADVICE = "copy it from the run again, or train again"
+AT_ONCE = 32
+"""Number of functions that are answered at a time."""
+
+BRANCHES, BEAM = 24, 48
+"""Number of words that are considered at each position, and of beginnings that are continued."""
+
+SUBWORDS = 5
+"""Number of sub-words of an attribute that a model reads."""
+
+Proposals = list[tuple[list[str], float]]
+"""Lists of words with their probabilities, the most probable first."""
+
+
+@dataclass(frozen=True)
+class Vocabularies:
+    """What a model of function names reads and predicts.
+
+    Numbers of words: 0, 1, … are `words`; the two last are "unknown" and "end of name".
+
+    Args:
+        graphs: Kind of the graphs: dataflow, ast, ast-directed, ogb or ogb-directed.
+        words: The words of names.
+        attributes: The texts of node attributes.
+        subwords: The words of which attributes consist, for models that read them.
+        length: Number of words per name.
+        max_nodes: Largest graph that is answered.
+        mask: Where the function's name is hidden, see `code.build`.
+        keep_docstrings: Whether docstrings are nodes.
+    """
+
+    graphs: str
+    words: tuple[str, ...]
+    attributes: tuple[str, ...]
+    subwords: tuple[str, ...] = ()
+    length: int = 5
+    max_nodes: int = 1000
+    mask: str | None = "strict"
+    keep_docstrings: bool = False
+
+    @property
+    def outputs(self) -> int:
+        """Number of words with "unknown" and "end of name"."""
+        return len(self.words) + 2
+
+    @property
+    def unknown(self) -> int:
+        """Number of "unknown"."""
+        return len(self.words)
+
+    @property
+    def end(self) -> int:
+        """Number of "end of name"."""
+        return len(self.words) + 1
+
+    @cached_property
+    def word_numbers(self) -> dict[str, int]:
+        """The number of each word."""
+        return {word: number for number, word in enumerate(self.words)}
+
+    @cached_property
+    def attribute_numbers(self) -> Vocabulary:
+        """The vocabulary of the attributes."""
+        return Vocabulary(self.attributes)
+
+    @cached_property
+    def subword_numbers(self) -> dict[str, int]:
+        """The number of each sub-word; 0 is "none", 1 is "unknown"."""
+        return {word: number for number, word in enumerate(self.subwords, 2)}
+
+    @property
+    def node_sizes(self) -> dict[str, int]:
+        """Number of categories of each node feature."""
+        return {**NODES, "attribute": len(self.attribute_numbers)}
+
+    @property
+    def edge_sizes(self) -> dict[str, int]:
+        """Number of categories of each edge feature that the model reads."""
+        return dict(EDGES[self.graphs.replace("ogb", "ast")])
+
+    def numbered(self, graphs: Digraphs, texts: Sequence[str]) -> Digraphs:
+        """Graphs with the features that the model reads, in small integers.
+
+        Args:
+            graphs: Graphs whose attributes are numbered by `Vocabulary(texts)`.
+            texts: The texts of their attributes.
+        """
+        attribute = graphs.node_features["attribute"].long()
+        known = [UNKNOWN, NONE, *self.attribute_numbers.numbers(texts)]
+        nodes = {
+            "node_type": graphs.node_features["node_type"].to(torch.int16),
+            "attribute": _small(torch.tensor(known), len(self.attribute_numbers))[attribute],
+            "depth": graphs.node_features["depth"].clamp(max=NODES["depth"] - 1).to(torch.int8),
+        }
+        if self.subwords:
+            table = np.zeros((len(known), SUBWORDS), dtype=np.int32)
+            for row, text in enumerate(texts, 2):
+                found = subwords_of(text)
+                table[row, : len(found)] = [self.subword_numbers.get(word, 1) for word in found]
+            nodes["subwords"] = _small(torch.from_numpy(table), len(self.subwords) + 2)[attribute]
+        edges = {name: _small(graphs.edge_features[name], size) for name, size in self.edge_sizes.items()}
+        largest = int(graphs.sizes.max())
+        return graphs.replace(
+            edges=_small(graphs.edges, largest),
+            weights=None if graphs.weights is None else graphs.weights.float(),
+            node_features=nodes,
+            edge_features=edges,
+        )
+
+    def digraphs(self, graphs: Sequence[CodeGraph]) -> Digraphs:
+        """Graphs of functions as the model reads them."""
+        texts = list(dict.fromkeys(text for graph in graphs for text in graph.attributes if text is not None))
+        return self.numbered(to_digraphs(graphs, Vocabulary(texts)), texts)
+
+    def decode(self, numbers: Sequence[int]) -> list[str]:
+        """The words up to the end of the name; `words.UNKNOWN` for an unknown one."""
+        found: list[str] = []
+        for number in numbers:
+            if number >= self.end:
+                break
+            found.append(scores.UNKNOWN if number == self.unknown else self.words[number])
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of `vocabulary.json`."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Vocabularies":
+        """The inverse of `to_dict`."""
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in content.items()})
+
+    @classmethod
+    def read(cls, path: Path) -> "Vocabularies":
+        """The vocabularies in a file that `io.storage.write_json` wrote."""
+        if not path.is_file():
+            raise FileNotFoundError(f"{path} does not exist: give the folder of a run of the task naming")
+        try:
+            return cls.from_dict(read_json(path, "vocabulary of function names", ADVICE))
+        except TypeError as error:
+            raise DamagedFile(f"{path} is not a vocabulary of function names ({error}): {ADVICE}") from error
+
+
+def subwords_of(text: str) -> list[str]:
+    """The first words of an identifier or a constant; those of a quoted text are its words, too.
+
+    >>> subwords_of("readHTTPHeader"), subwords_of("'max retries'"), subwords_of("2.5")
+    (['read', 'http', 'header'], ['max', 'retries'], ['2', '5'])
+    """
+    clean = "".join(char if char.isalnum() else "_" for char in text[:80])
+    return words_of(clean)[:SUBWORDS]
+
+
+class Namer:
+    """A trained model of function names, for functions as source text.
+
+    Args:
+        model: The model, which has a `SequenceHead`.
+        vocabularies: Its vocabularies.
+    """
+
+    def __init__(self, model: GraphModel, vocabularies: Vocabularies):
+        if not isinstance(model.head, SequenceHead) or model.head.vocabulary != vocabularies.outputs:
+            raise ValueError(f"the model does not predict {vocabularies.outputs} words: give those of one run")
+        self.model, self.vocabularies = model.eval(), vocabularies
+
+    @classmethod
+    def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> "Namer":
+        """The best model of a run of the task `naming`, or a model that `save` wrote.
+
+        Args:
+            folder: Folder of the run or of the model.
+            device: Where to load the model.
+        """
+        folder = Path(folder)
+        vocabularies = Vocabularies.read(folder / VOCABULARY)
+        if (folder / checkpoint.DESCRIPTION).exists():
+            return cls(checkpoint.load(folder, device), vocabularies)
+        # Imported here because the layout of a run belongs to the layer above.
+        return cls(import_module("magnetite.training").load(folder, device), vocabularies)
+
+    def save(self, folder: str | Path) -> None:
+        """Write model and vocabularies to a folder, without what only training needs."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / VOCABULARY, self.vocabularies.to_dict())
+        checkpoint.save(self.model, folder)
+
+    def graph(self, source: str, name: str | None = None) -> CodeGraph:
+        """The graph of a function as the model reads it, with its name hidden.
+
+        Args:
+            source: Text that defines the function.
+            name: Name or qualified name; needed where the text defines several functions.
+        """
+        kind: Any = self.vocabularies.graphs
+        if kind.startswith("ogb"):
+            raise ValueError(f"a model of OGB's own graphs ({kind}) cannot name other functions: train with graphs=ast")
+        mask: Any = self.vocabularies.mask
+        return build(source, kind, mask, name, self.vocabularies.keep_docstrings)
+
+    def propose(self, functions: Sequence[str | CodeGraph], top: int = 5) -> list[Proposals]:
+        """The most probable lists of words for each function.
+
+        The probability of a list is the product over its positions, `Π_i p_i(w_i) · p(end)`. Unknown words are left
+        out, and the probabilities of equal lists are added. A function that is too large has no proposals.
+
+        Args:
+            functions: Sources of one function each, or graphs that `graph` made.
+            top: Number of proposals per function.
+        """
+        if top < 1:
+            raise ValueError(f"top must be a positive integer, got {top}")
+        found: list[Proposals] = [[] for _ in functions]
+        for rows, logits in self._logits(functions):
+            best = logits.log_softmax(-1).topk(min(BRANCHES, logits.shape[-1]), dim=-1)
+            each = zip(rows, best.values.tolist(), best.indices.tolist(), strict=True)
+            for row, logarithms, numbers in each:
+                found[row] = self._lists(logarithms, numbers)[:top]
+        return found
+
+    def answers(self, functions: Sequence[str | CodeGraph]) -> list[list[str]]:
+        """The predicted words of each function, as they are scored; `words.UNKNOWN` for an unknown one.
+
+        Args:
+            functions: Sources of one function each, or graphs that `graph` made.
+        """
+        found: list[list[str]] = [[] for _ in functions]
+        for rows, logits in self._logits(functions):
+            for row, numbers in zip(rows, self.model.head.lowered(logits).argmax(-1).tolist(), strict=True):
+                found[row] = self.vocabularies.decode(numbers)
+        return found
+
+    @torch.no_grad()
+    def _logits(
+        self, functions: Sequence[str | CodeGraph]
+    ) -> Iterator[tuple[list[int], Float[Tensor, "graphs length words"]]]:
+        """Logits of the functions that are small enough, with their numbers, those of similar size together."""
+        if isinstance(functions, str | CodeGraph):
+            raise TypeError("give a list of functions, even for a single one")
+        graphs = [self.graph(each) if isinstance(each, str) else each for each in functions]
+        fitting = [row for row, graph in enumerate(graphs) if len(graph) <= self.vocabularies.max_nodes]
+        fitting.sort(key=lambda row: len(graphs[row]))
+        for first in range(0, len(fitting), AT_ONCE):
+            rows = fitting[first : first + AT_ONCE]
+            yield rows, self.model(self.vocabularies.digraphs([graphs[row] for row in rows]))
+
+    def _lists(self, logarithms: list[list[float]], numbers: list[list[int]]) -> Proposals:
+        """Lists of words by beam search; positions are independent, so a beginning never becomes more probable."""
+        end, unknown = self.vocabularies.end, self.vocabularies.unknown
+        begun: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+        found: dict[tuple[int, ...], float] = {}
+        for position, (values, words) in enumerate(zip(logarithms, numbers, strict=True), 1):
+            longer = []
+            for score, prefix in begun:
+                for value, word in zip(values, words, strict=True):
+                    if word != end:
+                        longer.append((score + value, prefix if word == unknown else (*prefix, word)))
+                    if word == end or position == len(numbers):
+                        whole = prefix if word in (end, unknown) else (*prefix, word)
+                        found[whole] = found.get(whole, 0.0) + math.exp(score + value)
+            begun = heapq.nlargest(BEAM, longer)
+        found.pop((), None)
+        ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        return [([self.vocabularies.words[word] for word in words], probability) for words, probability in ranked]
+
+
+def _small(values: Int[Tensor, "..."], size: int) -> Int[Tensor, "..."]:
+    """Categories below `size` in the smallest integers that `Digraphs` takes for edges, too."""
+    return values.to(torch.int16 if size <= torch.iinfo(torch.int16).max else torch.int32)
