@@ -20,9 +20,16 @@ from magnetite.code.corpus.settings import Settings
 from magnetite.code.corpus.words import words_of
 from magnetite.code.graph import CodeGraph
 from magnetite.code.source import Function, find, functions, graph_of, parse, read_source
+from magnetite.io.storage import read_json
 
 SHIPPED = Path(__file__).parent / "namer"
 """Folder of the model that comes with magnetite."""
+
+CARD = "card.json"
+"""What is known about a model: data, metrics, calibration; `card.md` is the same for readers."""
+
+UNLIKELY = 0.01
+"""Likelihood below which a present name is unlikely, for models without a card."""
 
 WINDOW = 50_000
 """Number of nodes of graphs that are kept until they are given to the model."""
@@ -120,7 +127,7 @@ def name_files(
     paths: Iterable[str | os.PathLike[str]],
     model: Model,
     top: int = 5,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[], None] | None = None,
 ) -> Iterator[NamedFile]:
     """Names for all functions of files, methods and nested functions included; file by file, in order.
 
@@ -128,7 +135,7 @@ def name_files(
         paths: Python files.
         model: The model, see `load_namer`.
         top: Number of names for each function.
-        progress: Called with the number of files that are done since the last call.
+        progress: Called after each file.
     """
     waiting: list[tuple[NamedFile, list[CodeGraph | None]]] = []
     nodes = 0
@@ -160,6 +167,18 @@ def python_files(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
         for file in inside:
             found.setdefault(os.path.realpath(file), file)
     return list(found.values())
+
+
+def unlikely(folder: str | os.PathLike[str] | None = None) -> float:
+    """The likelihood below which a present name is unlikely, as the card of a model says.
+
+    Args:
+        folder: Folder of the model; by default the one that comes with magnetite.
+    """
+    path = (SHIPPED if folder is None else Path(folder)) / CARD
+    if not path.is_file():
+        return UNLIKELY
+    return read_json(path, "card of a model", "make it again with `python -m paper ship-namer`")["unlikely"]
 
 
 def named(proposals: Iterable[tuple[Sequence[str], float]]) -> Proposals:
@@ -263,7 +282,7 @@ def _answered(
     waiting: Sequence[tuple[NamedFile, list[CodeGraph | None]]],
     model: Model,
     top: int,
-    progress: Callable[[int], None] | None,
+    progress: Callable[[], None] | None,
 ) -> Iterator[NamedFile]:
     """The files with the answers of the model, which is given all graphs at once and batches them by size."""
     pairs = [pair for file, graphs in waiting for pair in zip(file.functions, graphs, strict=True)]
@@ -276,7 +295,7 @@ def _answered(
             for function, graph in zip(file.functions, made, strict=True)
         )
         if progress is not None:
-            progress(1)
+            progress()
         yield NamedFile(file.path, listed, file.problem)
 
 

@@ -210,12 +210,17 @@ class Namer:
         # Imported here because the layout of a run belongs to the layer above.
         return cls(import_module("magnetite.training").load(folder, device), vocabularies)
 
-    def save(self, folder: str | Path) -> None:
-        """Write model and vocabularies to a folder, without what only training needs."""
+    def save(self, folder: str | Path, precision: str = "float32") -> None:
+        """Write model and vocabularies to a folder, without what only training needs.
+
+        Args:
+            folder: Where to write.
+            precision: How parameters are stored: float32, float16 or int8, see `nn.compressed`.
+        """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / VOCABULARY, self.vocabularies.to_dict())
-        checkpoint.save(self.model, folder)
+        checkpoint.save(self.model, folder, precision)
 
     def graph(self, source: str, name: str | None = None) -> CodeGraph:
         """The graph of a function as the model reads it, with its name hidden.
@@ -242,12 +247,34 @@ class Namer:
         """
         if top < 1:
             raise ValueError(f"top must be a positive integer, got {top}")
-        found: list[Proposals] = [[] for _ in functions]
+        return [proposals for proposals, _ in self.judge(functions, [()] * len(functions), top)]
+
+    def judge(
+        self, functions: Sequence[str | CodeGraph], present: Sequence[Sequence[str]], top: int = 5
+    ) -> list[tuple[Proposals, float | None]]:
+        """The proposals of `propose`, and how likely the words of present names are.
+
+        The likelihood of a name is the mean over its different words of the probability that the model uses them at any
+        position, `1 − Π_i (1 − p_i(w))`; words outside the vocabulary are "unknown" to it. None without words.
+
+        Args:
+            functions: Sources of one function each, or graphs that `graph` made.
+            present: The words of the present name of each function.
+            top: Number of proposals per function.
+        """
+        if top < 1:
+            raise ValueError(f"top must be a positive integer, got {top}")
+        found: list[tuple[Proposals, float | None]] = [([], None) for _ in functions]
         for rows, logits in self._logits(functions):
-            best = logits.log_softmax(-1).topk(min(BRANCHES, logits.shape[-1]), dim=-1)
-            each = zip(rows, best.values.tolist(), best.indices.tolist(), strict=True)
-            for row, logarithms, numbers in each:
-                found[row] = self._lists(logarithms, numbers)[:top]
+            logarithms = logits.log_softmax(-1)
+            used = -(-logarithms.exp().clamp(max=1)).log1p().sum(1).expm1()  # 1 − Π_i (1 − p_i)
+            best = logarithms.topk(min(BRANCHES, logits.shape[-1]), dim=-1)
+            each = zip(rows, best.values.tolist(), best.indices.tolist(), used, strict=True)
+            for row, values, numbers, probable in each:
+                known = self.vocabularies.word_numbers
+                words = {known.get(word, self.vocabularies.unknown) for word in present[row]}
+                likelihood = float(probable[sorted(words)].mean()) if words else None
+                found[row] = self._lists(values, numbers)[:top], likelihood
         return found
 
     def answers(self, functions: Sequence[str | CodeGraph]) -> list[list[str]]:
