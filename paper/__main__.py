@@ -1,5 +1,6 @@
 """The command line: `python -m paper figure-sorting|figure-playground|claims|…`."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +8,7 @@ from typing import Annotated
 import typer
 
 from magnetite.cli import main as run
-from paper import best, claims, examples, hypotheses, playground, sorting, topological
+from paper import best, claims, examples, hypotheses, playground, sorting, topological, train_code
 from paper.cells import Request
 
 FIGURES: dict[str, Callable[[Path, int], None]] = {
@@ -52,7 +53,8 @@ def main(
 
     A cell is one training run of a figure.
     The two quick figures take minutes on two cores. `claims` compares the results with what the paper claims,
-    `hypotheses` tests why some claims may not hold here.
+    `hypotheses` tests why some claims may not hold here. `train-code` trains the rows of the table of function names
+    and has options of its own.
     """
     if what in FIGURES:
         if only or budget != 1:
@@ -65,4 +67,7 @@ def main(
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["train-code"]:  # which has options of its own
+        del sys.argv[1]
+        run(train_code.app, "paper")
     run(app, "paper")

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from magnetite.io.storage import check_writable, replacing, write_tensors
 
-Column = np.ndarray | Sequence[str]
+Column = np.ndarray | Sequence[str] | Sequence[list[str]]
 
 PICKLES = (".pt", ".pth", ".pkl", ".pickle")
 
@@ -104,7 +104,7 @@ def write_table(path: Path, columns: Mapping[str, Column]) -> None:
 
     Args:
         path: The file; its extension sets the format.
-        columns: Arrays or lists of strings by the name of the column.
+        columns: Arrays, lists of strings, or lists of lists of strings, by the name of the column.
     """
     TABLE_WRITERS[path.suffix](path, columns)
 
@@ -169,7 +169,13 @@ def _storable(column: Column) -> Column:
     """A column whose strings are valid UTF-8; the halves of surrogate pairs are written as escapes."""
     if isinstance(column, np.ndarray):
         return column
-    return [text.encode("utf-8", "backslashreplace").decode("utf-8") for text in column]
+    return [_storable_cell(cell) for cell in column]
+
+
+def _storable_cell(cell: Any) -> Any:
+    if isinstance(cell, list):
+        return [_storable_cell(each) for each in cell]
+    return cell.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _listed(column: Column) -> Iterable[object]:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -350,7 +350,7 @@ class Task(ABC):
         """What is kept of the outputs of a batch for the file of predictions; None if the task has no such file."""
         return None
 
-    def answer_table(self, split: str, answers: Tensor) -> Mapping[str, Sequence[Any]]:
+    def answer_table(self, split: str, answers: Tensor) -> Mapping[str, Any]:
         """Columns of the file of predictions, from the answers for all examples of a split."""
         raise NotImplementedError
 

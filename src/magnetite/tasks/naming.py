@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from rich.console import Console
@@ -188,7 +189,7 @@ class Naming(Task):
                 texts.update({text: number for text, number in zip(block.texts or (), numbers, strict=False) if number})
         parts = Counter[str]()
         for text, number in texts.items() if self.subwords else ():
-            parts.update({part: number for part in subwords_of(text)})
+            parts.update(dict.fromkeys(subwords_of(text), number))
         return Vocabularies(
             graphs=self.graphs,
             words=_most_frequent(words, self.words),
@@ -255,7 +256,7 @@ class Naming(Task):
         """The number of the predicted word at each position."""
         return model.head.lowered(outputs).argmax(-1).short()
 
-    def answer_table(self, split: str, answers: Int[Tensor, "functions length"]) -> dict[str, Sequence[Any]]:
+    def answer_table(self, split: str, answers: Int[Tensor, "functions length"]) -> dict[str, Any]:
         """One row per function of a split: id, project, words of the name, predicted words and their scores."""
         graphs = self._examples(split).graphs
         named = {
@@ -279,7 +280,8 @@ class Naming(Task):
             row = (number, projects.get(number, ""), list(named[number]), predicted, size if answered else 0)
             for column, value in zip(table, (*row, counted["f1"], counted["f1_dropped"]), strict=True):
                 table[column].append(value)
-        return table
+        numbers = ("id", "nodes", "f1", "f1_dropped")
+        return {name: np.array(column) if name in numbers else column for name, column in table.items()}
 
     def files(self) -> Mapping[str, Mapping[str, Any]]:
         """The vocabularies, which predictions for other functions need."""
@@ -359,8 +361,8 @@ class Naming(Task):
         if missing:
             fate = "left out" if split == "train" else "counted as empty answers"
             Console(stderr=True, soft_wrap=True, highlight=False).print(
-                f"{split}: {answered:,} functions; {len(missing) - failed:,} with more than {self.max_nodes:,} nodes and "
-                f"{failed:,} without a graph are {fate}"
+                f"{split}: {answered:,} functions; {len(missing) - failed:,} with more than {self.max_nodes:,} nodes "
+                f"and {failed:,} without a graph are {fate}"
             )
 
 

@@ -1,0 +1,168 @@
+"""Training runs of the table of function names: every row and seed is one `magnetite train naming`.
+
+    python -m paper train-code --data CORPUS --rows sat,dataflow-magnetic --seeds 0,1,2 --epochs 8 --side 2
+
+Each run writes `code/<row>-seed<seed>.json` (configuration, scores, speed) and `.parquet` (its answers for the test
+split) to the folder of results. Runs that are there are not trained again; those that were interrupted continue.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from magnetite.io.record import read_record
+from magnetite.io.storage import replacing, write_json
+from magnetite.tasks.naming import PRESETS
+from magnetite.training.runs import CONFIG, PREDICTIONS, RESULT
+
+FOLDER = "code"
+"""Folder of the results of rows in the folder of results."""
+
+ROWS = (
+    "sat-no-gnn", "sat", "sat++-no-gnn", "sat++",
+    "dataflow", "dataflow-walks", "dataflow-magnetic-mlp", "dataflow-magnetic", "dataflow-multi-q",
+)  # fmt: skip
+"""The rows that are compared, in the order of the paper's table."""
+
+STOPPING = 60.0
+"""Seconds that runs have to save when time is over."""
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row with one seed.
+
+    Args:
+        row: Name of the preset.
+        seed: Seed of the run.
+    """
+
+    row: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Name of its files."""
+        return f"{self.row}-seed{self.seed}"
+
+    def result(self, out: Path) -> Path:
+        """Its file in the folder of results."""
+        return out / FOLDER / f"{self.name}.json"
+
+
+def read_rows(out: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    """The records of all rows that have been trained, by row and seed; their answers lie beside them as `.parquet`.
+
+    Args:
+        out: Folder of results.
+    """
+    found = {}
+    for path in sorted((out / FOLDER).glob("*-seed*.json")):
+        row, _, seed = path.stem.rpartition("-seed")
+        found[row, int(seed)] = read_record(path)
+    return found
+
+
+@app.command("train-code")
+def main(
+    data: Annotated[Path, typer.Option(help="Folder of the corpus.")],
+    rows: Annotated[str, typer.Option(help="Names of presets, separated by commas.")] = ",".join(ROWS),
+    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0",
+    epochs: Annotated[float | None, typer.Option(help="Number of passes over the training functions.")] = None,
+    side: Annotated[int, typer.Option(help="Number of runs at the same time.")] = 1,
+    minutes: Annotated[float, typer.Option(help="Time after which runs save and stop.")] = 1e6,
+    runs: Annotated[Path, typer.Option(help="Folder of the runs.")] = Path("runs/code"),
+    out: Annotated[Path, typer.Option(help="Folder of results.")] = Path("results"),
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    settings: Annotated[list[str] | None, typer.Option("--set", help="Change a setting of all rows.")] = None,
+) -> None:
+    """Train rows of the table of function names."""
+    chosen = [name.strip() for name in rows.split(",")]
+    unknown = next((name for name in chosen if name not in PRESETS), None)
+    if unknown is not None:
+        raise ValueError(f"unknown row {unknown!r}: choose one of {', '.join(PRESETS)}")
+    if side < 1:
+        raise ValueError(f"side must be a positive integer, got {side}")
+    cells = [Cell(row, int(seed)) for seed in seeds.split(",") for row in chosen]
+    given = [*([] if epochs is None else ["--epochs", str(epochs)]), "--device", device]
+    given += [part for setting in settings or () for part in ("--set", setting)]
+    missing = [cell for cell in cells if not cell.result(out).exists()]
+    unfinished = _train_all(missing, data, runs, out, given, side, time.monotonic() + 60 * minutes)
+    if unfinished:
+        raise ValueError(f"not finished: {', '.join(unfinished)}; their logs are in {runs}, run the command again")
+
+
+def _train_all(
+    cells: Sequence[Cell], data: Path, runs: Path, out: Path, given: Sequence[str], side: int, end: float
+) -> list[str]:
+    """Train cells, `side` at a time, and return the names of those that did not finish."""
+    runs.mkdir(parents=True, exist_ok=True)
+    waiting, running, unfinished = list(cells), {}, []
+    console = Console(soft_wrap=True, highlight=False)
+    while waiting or running:
+        while waiting and len(running) < side and time.monotonic() < end:
+            cell = waiting.pop(0)
+            running[cell] = _start(cell, data, runs, given)
+        if time.monotonic() >= end:
+            _stop(list(running.values()))
+            unfinished += [cell.name for cell in waiting]
+            waiting = []
+        for cell, process in list(running.items()):
+            if process.poll() is None:
+                continue
+            del running[cell]
+            if process.returncode:
+                unfinished.append(cell.name)
+                console.print(f"{cell.name}: exit code {process.returncode}, see {runs / cell.name}.log")
+            else:
+                figures = _keep(cell, runs, out)["test"]
+                console.print(f"{cell.name}: test f1 {figures['f1']:.4f}, f1_dropped {figures['f1_dropped']:.4f}")
+        time.sleep(0.2)
+    return unfinished
+
+
+def _start(cell: Cell, data: Path, runs: Path, given: Sequence[str]) -> "subprocess.Popen[bytes]":
+    folder = runs / cell.name
+    command = [sys.executable, "-m", "magnetite", "train", "naming", "--out", str(folder)]
+    if (folder / CONFIG).exists():
+        command += ["--resume", "--device", given[list(given).index("--device") + 1]]
+    else:
+        command += ["--data", str(data), "--preset", cell.row, "--seed", str(cell.seed), *given]
+    with (runs / f"{cell.name}.log").open("ab") as log:
+        return subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | {"PYTHONUNBUFFERED": "1"})
+
+
+def _stop(processes: Sequence["subprocess.Popen[bytes]"]) -> None:
+    """Ask runs to save and to stop, and end those that do not."""
+    for process in processes:
+        process.send_signal(signal.SIGINT)
+    end = time.monotonic() + STOPPING
+    for process in processes:
+        try:
+            process.wait(max(0.0, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _keep(cell: Cell, runs: Path, out: Path) -> dict[str, Any]:
+    """Copy the result and the answers of a run to the folder of results."""
+    target = cell.result(out)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    record = read_record(runs / cell.name / RESULT)
+    with replacing(target.with_suffix(".parquet")) as part:
+        shutil.copyfile(runs / cell.name / PREDICTIONS, part)
+    write_json(target, {**{name: value for name, value in record.items() if name != "crc32"}, "row": cell.row})
+    return record["result"]["figures"]
