@@ -29,9 +29,9 @@ app.command(
     epilog="Example: magnetite graph file.py::function --kind dataflow --out graph.svg\n\n"
     "Example: magnetite graph file.py::Class.method --compare --out both.svg"
 )(graph.graph)
-app.command(
-    epilog="Example: magnetite name package/ --only-bad\n\nExample: magnetite name file.py --top 3 --json"
-)(name.name)
+app.command(epilog="Example: magnetite name package/ --only-bad\n\nExample: magnetite name file.py --top 3 --json")(
+    name.name
+)
 app.command(epilog="Example: magnetite bench eigen --out results")(bench.bench)
 
 INTERRUPTED = 130

@@ -46,9 +46,7 @@ def name(
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder of a run of the task naming.", show_default="the model that comes with magnetite"
-        ),
+        typer.Option(help="Folder of a run of the task naming.", show_default="the model that comes with magnetite"),
     ] = None,
 ) -> None:
     """Propose names for functions, from their bodies alone; code is read, never run.
@@ -70,8 +68,7 @@ def name(
         found = list(name_files(files, namer, top, lambda: bar.advance(row)))
     problems = {file.path: file.problem for file in found if file.problem}
     if len(problems) == len(files):
-        path, reason = next(iter(problems.items()))
-        raise ValueError(f"{path}: {reason}")
+        raise ValueError(next(iter(problems.values())))
     every = [function for file in found for function in file.functions]
     chosen = _bad(every, limit) if only_bad else every
     try:
@@ -94,7 +91,7 @@ def _bad(found: list["NamedFunction"], limit: float) -> list["NamedFunction"]:
 def _print(chosen: list["NamedFunction"], problems: dict[str, str], as_json: bool) -> None:
     if as_json:
         rows = [_plain(function) for function in chosen]
-        rows += [{"file": _text(path), "problem": reason} for path, reason in problems.items()]
+        rows += [{"file": _text(path), "problem": _text(reason)} for path, reason in problems.items()]
         for row in rows:
             typer.echo(json.dumps(row, ensure_ascii=False, allow_nan=False))
     for function in () if as_json else chosen:
@@ -122,8 +119,8 @@ def _summary(
     limit: float | None,
 ) -> None:
     """Say on standard error what was read and what was not."""
-    for path, reason in list(problems.items())[:LISTED]:
-        typer.echo(f"left out: {_text(path)}: {reason}", err=True)
+    for reason in list(problems.values())[:LISTED]:
+        typer.echo(f"left out: {_text(reason)}", err=True)
     if len(problems) > LISTED:
         typer.echo(f"left out: {len(problems) - LISTED:,} more files, see --json", err=True)
     unnamed = sum(bool(function.problem) for function in every)

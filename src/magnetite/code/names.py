@@ -53,9 +53,7 @@ class Model(Protocol):
 
     vocabularies: Any
 
-    def judge(
-        self, functions: Sequence[CodeGraph], present: Sequence[Sequence[str]], top: int
-    ) -> Sequence[Judgement]:
+    def judge(self, functions: Sequence[CodeGraph], present: Sequence[Sequence[str]], top: int) -> Sequence[Judgement]:
         """Proposals for functions, and the likelihood of their present words."""
         ...
 
@@ -243,7 +241,9 @@ def _graph(function: Function, model: Model) -> CodeGraph | str:
             if len(graph) <= reads.max_nodes:
                 return graph
             count = len(graph)
-        return f"too large: its graph has {count:,} nodes, the model reads up to {reads.max_nodes:,}; split the function"
+        return (
+            f"too large: its graph has {count:,} nodes, the model reads up to {reads.max_nodes:,}; split the function"
+        )
     except TimedOut:
         return f"too complex: its graph takes longer than {SECONDS:g} s; split the function"
     except RecursionError:
@@ -256,13 +256,13 @@ def _read(path: str, model: Model) -> tuple[NamedFile, list[CodeGraph | None]]:
     """A file whose functions have no proposals yet, and their graphs."""
     try:
         if not Path(path).is_file():
-            raise ValueError(f"{path} is not a regular file")
+            raise ValueError(f"{path} is not a regular file: give a Python file")
         if Path(path).stat().st_size > LARGEST_FILE:
-            raise ValueError(f"{path} is larger than {LARGEST_FILE // 2**20} MiB")
+            raise ValueError(f"{path} is larger than {LARGEST_FILE // 2**20} MiB: it is data rather than source")
         text = read_source(path)
         found = list(functions(parse(text, path)))
     except (ValueError, OSError) as error:
-        return NamedFile(path, problem=" ".join(str(error).split()).removeprefix(f"{path}, ").removeprefix(path)), []
+        return NamedFile(path, problem=" ".join(str(error).split())), []
     lines = io.StringIO(text, newline="\n").readlines()  # as Python's parser counts them
     made = [_graph(function, model) for function in found]
     listed = tuple(
@@ -299,9 +299,7 @@ def _answered(
         yield NamedFile(file.path, listed, file.problem)
 
 
-def _with(
-    function: NamedFunction, proposals: list[tuple[list[str], float]], likelihood: float | None
-) -> NamedFunction:
+def _with(function: NamedFunction, proposals: list[tuple[list[str], float]], likelihood: float | None) -> NamedFunction:
     return replace(function, proposals=tuple(named(proposals)), likelihood=likelihood)
 
 
