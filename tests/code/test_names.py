@@ -65,7 +65,7 @@ RENAMED = [
     "class A:\n    def {name}(self, x):\n        self.value = x\n        return self.{name}(x)",
     "class A:\n    def {name}(self, x):\n        return super().{name}(x) + 1",
     "class A:\n    @classmethod\n    def {name}(cls, x):\n        return [cls.{name}(y) for y in x]",
-    "class A:\n    @property\n    def {name}(self): pass\n    @{name}.setter\n    def {name}(self, x):\n        self.x = x",
+    "class A:\n    @property\n    def {name}(self): pass\n    @{name}.setter\n    def {name}(self, x): self.x = x",
     "    def {name}(self, x):\n        self.total += x\n        return self.{name}(x)",
     "def {name}(x):\n    def inner(y):\n        return {name}(y)\n    return inner(x)",
 ]
@@ -130,7 +130,7 @@ def test_one_of_several_functions_is_chosen_by_name(folder):
 def test_a_copy_without_a_model_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr(names, "SHIPPED", tmp_path)
     names._loaded.cache_clear()
-    with pytest.raises(FileNotFoundError, match="has no model.*give the folder of a run"):
+    with pytest.raises(FileNotFoundError, match=r"has no model.*give the folder of a run"):
         suggest_names(READ)
     names._loaded.cache_clear()
 
@@ -166,7 +166,6 @@ def test_methods_and_nested_functions_are_listed_in_text_order(namer, tmp_path):
 
 def test_likelihood_is_the_expected_share_of_words(namer):
     (graph,) = [mt.code.build(READ)]
-    words = namer.vocabularies.words
     ((_, one),) = namer.judge([graph], [["get"]])
     ((_, other),) = namer.judge([graph], [["name"]])
     ((_, both),) = namer.judge([graph], [["get", "name", "get"]])
@@ -176,9 +175,7 @@ def test_likelihood_is_the_expected_share_of_words(namer):
     ((_, nothing),) = namer.judge([graph], [[]])
     assert nothing is None
     ((proposals, _),) = namer.judge([graph], [[]], top=1)
-    assert namer.judge([graph], [proposals[0][0]])[0][1] >= max(
-        namer.judge([graph], [[word]])[0][1] for word in words[:3]
-    )
+    assert namer.judge([graph], [proposals[0][0]])[0][1] > proposals[0][1]
 
 
 def test_names_that_cannot_be_others_are_marked(namer, tmp_path):

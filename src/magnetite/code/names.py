@@ -245,7 +245,7 @@ def _graph(function: Function, model: Model) -> CodeGraph | str:
             f"too large: its graph has {count:,} nodes, the model reads up to {reads.max_nodes:,}; split the function"
         )
     except TimedOut:
-        return f"too complex: its graph takes longer than {SECONDS:g} s; split the function"
+        return f"too complex: its graph takes longer than {SECONDS:g} s; split it"
     except RecursionError:
         return "nested too deeply; split its longest expressions"
     except ValueError as error:
