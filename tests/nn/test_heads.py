@@ -1,4 +1,4 @@
-"""Heads: the factorised pair layer is the plain one, answers follow the nodes, the probabilities of words are lowered."""
+"""Heads: the factorised pair layer is the plain one, answers follow the nodes, words are lowered by probability."""
 
 import pytest
 import torch

@@ -229,18 +229,30 @@ def epoch_order(count: int, seed: int, epoch: int) -> Int[np.ndarray, " count"]:
     return np.random.default_rng([seed, epoch]).permutation(count)
 
 
-def batch_rows(order: Int[np.ndarray, " count"], sizes: Int[np.ndarray, " graphs"], batch: int) -> Rows:
+def batch_rows(
+    order: Int[np.ndarray, " count"], sizes: Int[np.ndarray, " graphs"], batch: int, stratified: bool = False
+) -> Rows:
     """The graphs of each step, one row per step, sorted by size within the row; an incomplete last batch is dropped.
 
     Args:
         order: The graphs of the epoch, in order.
         sizes: Number of nodes of each graph.
         batch: Number of graphs per step.
+        stratified: Whether the graphs of the epoch are divided by size into `batch` classes, and each step has one of
+            each class, so that all steps have nearly the same sizes; otherwise steps are random.
 
     >>> batch_rows(np.array([3, 0, 2, 1, 4]), np.array([9, 5, 7, 6, 8]), batch=2).tolist()
     [[3, 0], [1, 2]]
+    >>> batch_rows(np.array([3, 0, 2, 1, 4]), np.array([9, 5, 7, 6, 8]), batch=2, stratified=True).tolist()
+    [[3, 0], [1, 2]]
     """
     steps = order.size // batch
+    if stratified:
+        chosen = order[: steps * batch]
+        position = np.empty(sizes.size, dtype=np.int64)
+        position[order] = np.arange(order.size)  # a random number for each graph
+        classes = chosen[np.argsort(sizes[chosen], kind="stable")].reshape(batch, steps)
+        return np.take_along_axis(classes, np.argsort(position[classes], axis=1), axis=1).T.copy()
     rows = order[: steps * batch].reshape(steps, batch)
     return np.take_along_axis(rows, np.argsort(sizes[rows], axis=1, kind="stable"), axis=1)
 

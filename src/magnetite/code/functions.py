@@ -97,7 +97,7 @@ class Functions:
         """Number of functions of each split."""
         if isinstance(self.source, Code2):
             return {split: len(self.source.splits[split]) for split in SPLITS}
-        found = dict.fromkeys(SPLITS, 0)
+        found: dict[str, int] = dict.fromkeys(SPLITS, 0)
         for batch in self.source.batches(columns=["split"]):
             for split in batch["split"].to_pylist():
                 found[split] += 1
@@ -203,7 +203,7 @@ class Functions:
     def _grouped(self) -> Iterator[tuple[Place, list[Row]]]:
         """The functions of each block; of each split, one block is open at a time."""
         opened: dict[str, list[Row]] = {split: [] for split in SPLITS}
-        numbers = dict.fromkeys(SPLITS, 0)
+        numbers: dict[str, int] = dict.fromkeys(SPLITS, 0)
         for row in self.rows():
             opened[row.split].append(row)
             if len(opened[row.split]) == BLOCK:

@@ -337,7 +337,7 @@ class Task(ABC):
         """What a model of this task reads and predicts, for predictions without the data; None if there are none."""
         return None
 
-    def tune(self, model: Any, metric: Any, fit: bool) -> None:
+    def tune(self, model: Any, metric: Any, fit: bool) -> None:  # noqa: B027 (tasks need not have it)
         """Fit what turns outputs into answers, such as thresholds, to the counts of the validation split.
 
         Args:

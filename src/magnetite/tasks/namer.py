@@ -161,7 +161,10 @@ class Vocabularies:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Vocabularies":
         """The inverse of `to_dict`."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in content.items()})
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
+        }
+        return cls(**values)
 
     @classmethod
     def read(cls, path: Path) -> "Vocabularies":

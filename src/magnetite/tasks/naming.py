@@ -3,7 +3,7 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,7 @@ from magnetite.linalg.potential import Relative
 from magnetite.nn.embeddings import CategoryEdges, CategoryNodes, Embedding, Embeddings, node_feature
 from magnetite.nn.heads import SequenceHead
 from magnetite.tasks.base import SPLITS, Examples, Presets, Split, Task, check_split
-from magnetite.tasks.namer import SUBWORDS, VOCABULARY, Namer, Vocabularies, subwords_of
+from magnetite.tasks.namer import VOCABULARY, Namer, Vocabularies, subwords_of
 from magnetite.tasks.words import NAMES, WordScores
 
 __all__ = ["Namer", "Naming", "Vocabularies"]
@@ -47,7 +47,7 @@ PRESETS: Presets = {
             "lr": 1e-3, "weight_decay": 7.5e-5, "betas": (0.75, 0.935), "clip": 0.1,
             "batch": 256, "epochs": 20, "warmup": 2,
         },
-        "data": {"tokens": 65_536, "pairs": 2**25},
+        "data": {"tokens": 65_536, "pairs": 2**25, "stratified": True},
         "run": {"precision": "bf16-mixed"},
     },
     "sat-no-gnn": {
@@ -68,7 +68,7 @@ PRESETS: Presets = {
     "dataflow-walks": {
         "base": "dataflow",
         "positions": "walks",
-        "data": {"pairs": 2**24, "pool": 16_384, "memory": 40.0},
+        "data": {"pairs": 2**24, "pool": 16_384},
     },
     "dataflow-magnetic": {
         "base": "dataflow",
@@ -341,17 +341,12 @@ class Naming(Task):
     def _targets(self, rows: Sequence[tuple[int, tuple[str, ...]]]) -> dict[str, Tensor]:
         vocabularies = self.vocabularies
         numbers = vocabularies.word_numbers
-        words = torch.full((len(rows), self.length), vocabularies.end, dtype=torch.int32)
+        first = [[numbers.get(word, vocabularies.unknown) for word in name[: self.length]] for _, name in rows]
         known = [list(dict.fromkeys(numbers[word] for word in name if word in numbers)) for _, name in rows]
-        names = torch.full((len(rows), max(1, *map(len, known))), -1, dtype=torch.int32)
-        for row, (_, name) in enumerate(rows):
-            first = name[: self.length]
-            words[row, : len(first)] = torch.tensor([numbers.get(word, vocabularies.unknown) for word in first])
-            names[row, : len(known[row])] = torch.tensor(known[row], dtype=torch.int32)
         return {
             "id": torch.tensor([number for number, _ in rows]),
-            "words": words,
-            "names": names,
+            "words": _filled(first, self.length, vocabularies.end),
+            "names": _filled(known, max(1, *map(len, known)), -1),
             "count": torch.tensor([len(set(name)) for _, name in rows], dtype=torch.int32),
         }
 
@@ -443,6 +438,11 @@ class NameScores(WordScores):
         found = {name: value / count if count else float("nan") for name, value in zip(NAMES, sums, strict=True)}
         unknown, end = self.grid[chosen].tolist()
         return found | {"offset_unknown": unknown, "offset_end": end}
+
+
+def _filled(rows: Sequence[list[int]], length: int, value: int) -> Int[Tensor, "rows length"]:
+    """Lists as the rows of a matrix, filled up with a value."""
+    return torch.tensor([row + [value] * (length - len(row)) for row in rows], dtype=torch.int32)
 
 
 def _most_frequent(counts: Mapping[str, int], size: int) -> tuple[str, ...]:

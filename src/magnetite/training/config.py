@@ -78,6 +78,8 @@ class Data:
         tokens: Largest number of padded nodes per forward pass; a larger batch is split into micro-batches, whose
             gradients are added up.
         pairs: Largest number of padded node pairs per forward pass.
+        stratified: Whether each batch has as many large and small graphs as all others, which needs less padding where
+            sizes differ much; otherwise batches are random.
     """
 
     mode: Annotated[str, DATA_MODES] = "auto"
@@ -85,6 +87,7 @@ class Data:
     memory: Annotated[float, NON_NEGATIVE] = 90.0
     tokens: Annotated[int, COUNT] = 262_144
     pairs: Annotated[int, COUNT] = 2**30
+    stratified: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -200,6 +203,8 @@ class Config:
         deciding = ("seed", "precision", "evaluate_every", "patience")
         kept = {**tables, "run": {name: tables["run"][name] for name in deciding}}
         kept["data"] = {"fresh": self.data.mode == "fresh"}
+        if self.data.stratified:
+            kept["data"]["stratified"] = True
         order = [part.name for part in self.encoding.parts]
         if order != sorted(order, key=names_known().index):  # another order has other parameters
             kept["order"] = {str(place): name for place, name in enumerate(order)}

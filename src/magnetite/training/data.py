@@ -222,7 +222,8 @@ class TrainingData:
         return Block(Pool.encode(chosen, self.encodings), local, weights, extent)
 
     def _rows(self, sizes: Sizes, number: int) -> Rows:
-        return batch_rows(epoch_order(sizes.nodes.size, self.seed, number), sizes.nodes, self.batch)
+        order = epoch_order(sizes.nodes.size, self.seed, number)
+        return batch_rows(order, sizes.nodes, self.batch, self.config.stratified)
 
     def _extent(self, rows: Rows, sizes: Sizes) -> Extent:
         return Extent.of(rows, sizes, self.share.processes)
