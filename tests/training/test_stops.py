@@ -52,11 +52,11 @@ def test_a_run_killed_during_a_validation_does_it_again(trainer, tmp_path, monke
     whole.run()
     calls = []
 
-    def killed(self, data, original=Trainer.evaluate):
+    def killed(self, data, tune=False, original=Trainer.evaluate):
         calls.append(data)
         if len(calls) == which:
             raise Killed
-        return original(self, data)
+        return original(self, data, tune)
 
     monkeypatch.setattr(Trainer, "evaluate", killed)
     with pytest.raises(Killed):

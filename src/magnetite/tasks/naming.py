@@ -133,7 +133,7 @@ class Naming(Task):
     generates: ClassVar[bool] = False
     model_options: ClassVar[tuple[str, ...]] = ("attribute_dropout", "lowered")
 
-    data: str
+    data: str | Path
     graphs: Annotated[str, KINDS] = "dataflow"
     words: Annotated[int, SIZE] = 5_000
     attributes: Annotated[int, SIZE] = 10_000
