@@ -1,5 +1,6 @@
 """`magnetite name`: names for the functions of Python files."""
 
+import gc
 import json
 import os
 import sys
@@ -58,6 +59,7 @@ def name(
 
     files = python_files(paths)
     namer = load_namer(model)
+    gc.freeze()  # what is imported stays: no need to scan it while graphs are built
     limit = unlikely(model) if threshold is None else threshold
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("files"))
