@@ -293,7 +293,7 @@ def text_of(card: Mapping[str, Any]) -> str:
         "# Names for Python functions",
         "",
         f"A model that reads the graph of a function (kind {files['graphs']}), in which its name is hidden, and "
-        "proposes names. Use it with `magnetite name` or `magnetite.code.suggest_names`; magnetite's documentation says how.",
+        "proposes names. Use it with `magnetite name` or `magnetite.code.suggest_names`.",
         "",
         f"Written by `python -m paper ship-namer` from the run `{run['name']}` (seed {run['seed']}, commit "
         f"{run['commit'][:12]}, {run['parameters']:,} parameters, {run['graphs_seen']:,} functions seen in "

@@ -1,4 +1,4 @@
-"""The model that comes with magnetite: compressed to the limit, measured, and described without a number typed by hand."""
+"""The model that comes with magnetite: compressed to the limit, measured, and described in a card."""
 
 import json
 
@@ -103,12 +103,10 @@ def test_trimming_leaves_the_answers_for_known_texts():
     whole = tiny_namer()
     kept = trimmed(whole, 0.5)
     assert kept.vocabularies.attributes == whole.vocabularies.attributes[:6]
-    source = "def f(self, x):\n    return self.value + x + 1"
-    assert set("self x value".split()) <= set(kept.vocabularies.attributes)
-    assert kept.propose(["def f(self, x):\n    return self.value + x"]) == whole.propose(
-        ["def f(self, x):\n    return self.value + x"]
-    )
-    assert kept.propose([source]) != whole.propose([source])
+    known = "def f(self, x):\n    return self.value + x"
+    assert {"self", "x", "value"} <= set(kept.vocabularies.attributes)
+    assert kept.propose([known]) == whole.propose([known])
+    assert kept.propose([f"{known} + 1"]) != whole.propose([f"{known} + 1"])
 
 
 def test_words_of_attributes_are_trimmed_as_well():
