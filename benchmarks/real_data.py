@@ -79,11 +79,14 @@ class Schedule:
 
     def __init__(self, setting: Setting, options: argparse.Namespace, rows: list[tuple[str, str]]):
         found = lines_of([options.out, *options.done])
-        self.found = {key: line for key, line in found.items() if "error" not in line or not options.again}
+        found = {key: line for key, line in found.items() if "error" not in line or not options.again}
+        self.found: dict[str, dict[str, Any]] = {}
         self.setting, self.data, self.rows = setting, list(options.data), rows
         self.begun: set[str] = set()
-        self.longest: dict[tuple[str, str], float] = {}
+        self.longest: dict[tuple[str, ...], float] = {}
         self.one_line = [Job("hls", "one-line", "magnetic", "one-line")] if options.one_line else []
+        for line in found.values():
+            self.ended(line)
 
     def waiting(self) -> list[Job]:
         """The jobs that can run now, in order."""
@@ -106,14 +109,20 @@ class Schedule:
         """The first job that ends in time."""
         left = self.setting.deadline - time.time()
         for job in self.waiting():
-            if self.longest.get((job.data, job.stage), 0.0) < left:
+            if self.expected(job) < left:
                 self.begun.add(job.key)
                 return job
         return None
 
+    def expected(self, job: Job) -> float:
+        """Seconds that such a job took at most; before the first final run of a row, three times those of a trial."""
+        row = job.data, job.model, job.encoding
+        trial, found = (self.longest.get((*row, stage), 0.0) for stage in ("search", job.stage))
+        return found or 3 * trial
+
     def ended(self, line: dict[str, Any]) -> None:
         """Take a result."""
-        kind = line["data"], line["stage"]
+        kind = line["data"], line["model"], line["encoding"], line["stage"]
         self.longest[kind] = max(self.longest.get(kind, 0.0), duration(line))
         self.found[line["key"]] = line
 

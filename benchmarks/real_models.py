@@ -265,7 +265,7 @@ class Parts:
 def build(model: str, encoding: str, parts: Parts) -> nn.GraphModel:
     """The model of a row."""
     width, layers, dropout, head = parts.width, parts.layers, parts.dropout, parts.head
-    attention = model in ("transformer", "sat")
+    attention = model in ("transformer", "sat", "hybrid")
     where: Any = position(encoding, width, layers, attention)
     embedding = Dropped(parts.embedding, dropout)
     if model == "gps":
@@ -276,10 +276,11 @@ def build(model: str, encoding: str, parts: Parts) -> nn.GraphModel:
         return nn.DigraphGNN(width, head, nn.GNN(width, layers, edge_features=parts.edges), where, embedding)
     if model == "magnet":
         return nn.MagNet(width, layers, head, where, embedding, q=0.1)
-    local = nn.GNN(width, 2, edge_features=parts.edges) if model == "sat" else None
+    local = None if model == "transformer" else nn.GNN(width, 2, edge_features=parts.edges)
     return nn.DigraphTransformer(
-        width, layers, head, where, embedding, HEADS, expansion=2, dropout=dropout, norm="pre", local=local
-    )
+        width, layers, head, where, embedding, HEADS, expansion=2, dropout=dropout, norm="pre", local=local,
+        local_added=model == "hybrid",
+    )  # fmt: skip
 
 
 NAMES = {
@@ -289,6 +290,7 @@ NAMES = {
     "magnet": "MagNet",
     "transformer": "transformer",
     "sat": "SAT",
+    "hybrid": "transformer + GNN",
 }
 """Models as the table calls them."""
 
@@ -299,6 +301,7 @@ ROWS: tuple[tuple[str, str], ...] = (
     *(("magnet", name) for name in ("none", "magnetic")),
     *(("transformer", name) for name in ("none", *OURS)),
     *(("sat", name) for name in ("none", "pyg-laplacian", *OURS)),
+    *(("hybrid", name) for name in ("none", *PYG, *OURS)),
 )
 """The rows of the table: model and encoding."""
 

@@ -1,10 +1,12 @@
 """Whole training steps including data, against the bare transformer on prepared batches.
 
     python benchmarks/training.py             # writes results/benchmark-training.json
+    python benchmarks/training.py --only naming --data CORPUS --rows sat++ dataflow-magnetic
 
 Both sides use the paper's preset: bf16, compiled layers, CUDA graphs, adaptive clipping and AdamW, on the same shapes.
 Ours gathers each batch from the data on the device and has a position encoder; the bare model has none, and is given
-the same batches in every step. `--toy` is a small size for a machine without a GPU.
+the same batches in every step. For function names, rows are presets; both sides have the row's network for queries and
+keys, and the transformer without it is timed as well. `--toy` is a small size for a machine without a GPU.
 """
 
 import argparse
@@ -29,18 +31,29 @@ from magnetite.training.runs import Machine, accelerator_named, compile_mode
 
 SETTINGS = ("sorting", "distances")
 ENCODINGS = ("magnetic", "walks", "laplacian", "sinusoidal")
+ROWS = ("sat++", "dataflow", "dataflow-magnetic")
+"""Presets of the task naming."""
+
 TOY = {"optim": {"batch": 32}, "model": {"width": 32, "layers": 1}, "run": {"precision": "32-true"}}
 
 
-def trainer(task: str, encoding: str, toy: bool, accelerator: str) -> Trainer:
+def trainer(
+    task: str,
+    encoding: str | None,
+    toy: bool,
+    accelerator: str,
+    options: dict[str, Any] | None = None,
+    preset: str = "paper",
+    overrides: Sequence[str] = (),
+) -> Trainer:
     """A run of the paper's preset, ready for its first step."""
     changes: dict[str, Any] = {
-        "task": {"train": 200 if toy else 100_000},
+        "task": {"train": 200 if toy else 100_000} if options is None else options,
         "run": {"compile": compile_mode(accelerator)},
     }
-    for table, options in (TOY if toy else {}).items():
-        changes[table] = {**changes.get(table, {}), **options}
-    config = configuration(task, encoding, "paper", changes)
+    for table, values in (TOY if toy else {}).items():
+        changes[table] = {**changes.get(table, {}), **values}
+    config = configuration(task, encoding, preset, changes, overrides)
     made = Trainer(config, Path(tempfile.mkdtemp()), Machine(accelerator).fabric(config.run.precision))
     made.prepare()
     return made
@@ -72,26 +85,58 @@ def _wait() -> None:
 
 def measure(task: str, encodings: Sequence[str], toy: bool, accelerator: str) -> dict[str, Any]:
     """All encodings of one task, each with the bare model on the same shapes."""
-    rows = {}
-    for encoding in encodings:
-        ours, bare = (trainer(task, name, toy, accelerator) for name in (encoding, "none"))
-        block, shapes = next(ours.data.blocks(0)), ours.progress.shapes
-        steps = min(len(block), 2 if toy else 20)
-        speed = graphs_per_second(ours, partial(ours.step, block), steps)
+    return {
+        encoding: compare(
+            lambda encoding=encoding: trainer(task, encoding, toy, accelerator),
+            {"bare": lambda: trainer(task, "none", toy, accelerator)},
+            toy,
+            accelerator,
+        )
+        for encoding in encodings
+    }
+
+
+def measure_naming(rows: Sequence[str], data: Path, toy: bool, accelerator: str) -> dict[str, Any]:
+    """Rows of the table of function names."""
+    options = {"data": str(data), **({"most": 200, "max_nodes": 100} if toy else {})}
+    make = partial(trainer, "naming", toy=toy, accelerator=accelerator, options=options)
+    return {
+        row: compare(
+            partial(make, encoding=None, preset=row),
+            {
+                "bare": partial(make, encoding="none", preset=row),
+                "transformer": partial(make, encoding="none", preset=row, overrides=["model.local=0"]),
+            },
+            toy,
+            accelerator,
+        )
+        for row in rows
+    }
+
+
+def compare(
+    make: Callable[[], Trainer], others: dict[str, Callable[[], Trainer]], toy: bool, accelerator: str
+) -> dict[str, Any]:
+    """The speed of a run, and of other models on the same batches in every step."""
+    ours = make()
+    block, shapes, batch = next(ours.data.blocks(0)), ours.progress.shapes, ours.config.optim.batch
+    steps = min(len(block), 2 if toy else 20)
+    speed = graphs_per_second(ours, partial(ours.step, block), steps)
+    row: dict[str, Any] = {"graphs_per_second": speed}
+    del ours, block
+    torch.compiler.reset()
+    for name, maker in others.items():
+        bare = maker()
         other = next(bare.data.blocks(0))
         bare.block, bare.progress.shapes = other, shapes
         step = bare_step(bare, other.weights[0], other.batches(other.ids[0], shapes), accelerator)
         alone = graphs_per_second(bare, step, steps)
-        rows[encoding] = {
-            "graphs_per_second": speed,
-            "bare_graphs_per_second": alone,
-            "of_bare": speed / alone,
-            "buckets": [[bucket.graphs, bucket.nodes] for shape in shapes for bucket in shape.buckets],
-            "padded_nodes_per_graph": sum(shape.tokens for shape in shapes) / ours.config.optim.batch,
-        }
-        del ours, bare, block, other, step
+        row |= {f"{name}_graphs_per_second": alone, f"of_{name}": speed / alone}
+        del bare, other, step
         torch.compiler.reset()
-    return rows
+    row["buckets"] = [[bucket.graphs, bucket.nodes] for shape in shapes for bucket in shape.buckets]
+    row["padded_nodes_per_graph"] = sum(shape.tokens for shape in shapes) / batch
+    return row
 
 
 def main() -> None:
@@ -101,11 +146,20 @@ def main() -> None:
     parser.add_argument("--toy", action="store_true")
     parser.add_argument("--only", nargs="*", default=list(SETTINGS))
     parser.add_argument("--encodings", nargs="*", default=list(ENCODINGS))
+    parser.add_argument("--data", type=Path, help="a corpus, for naming")
+    parser.add_argument("--rows", nargs="*", default=list(ROWS))
     options = parser.parse_args()
+    if "naming" in options.only and options.data is None:
+        parser.error("naming needs --data, a corpus that `magnetite data functions` wrote")
     record, result = Record("benchmark-training", seed=0), {}
     table = Table("task", "encoding", "graphs/s", "bare", "of bare", "padded nodes per graph")
     for task in options.only:
-        result[task] = measure(task, options.encodings, options.toy, accelerator_named("auto"))
+        accelerator = accelerator_named("auto")
+        result[task] = (
+            measure_naming(options.rows, options.data, options.toy, accelerator)
+            if task == "naming"
+            else measure(task, options.encodings, options.toy, accelerator)
+        )
         for encoding, row in result[task].items():
             figures = (
                 f"{row['graphs_per_second']:,.0f}",

@@ -72,6 +72,19 @@ def test_values_do_not_come_from_the_local_network(norm):
     torch.testing.assert_close(block(states, batch, [one_key]), expected)
 
 
+def test_the_states_of_the_local_network_are_added_on_demand():
+    torch.manual_seed(0)
+    batch = mt.batch(generic_digraphs(0, count=1))
+    plain = Block(WIDTH, local=nn.GNN(WIDTH), norm="pre").eval()
+    added = Block(WIDTH, local=nn.GNN(WIDTH), norm="pre", local_added=True).eval()
+    added.load_state_dict(plain.state_dict())
+    states, biases = torch.randn(batch.num_nodes, WIDTH), no_biases(batch, False)
+    difference = added._attend(states, batch, biases) - plain._attend(states, batch, biases)
+    torch.testing.assert_close(difference, plain.local(states, batch))
+    with pytest.raises(ValueError, match="local_added needs a network to add"):
+        Block(WIDTH, local_added=True)
+
+
 @pytest.mark.parametrize("graph_tokens", [False, True])
 def test_the_output_of_attention_is_scaled_by_the_degree(graph_tokens):
     star = mt.batch(mt.Digraphs.from_edges([[0, 0, 0], [1, 2, 3]]))

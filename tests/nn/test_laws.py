@@ -172,6 +172,7 @@ HEADS: dict[str, tuple[Head, dict[str, object]]] = {
     "words": (nn.SequenceHead(5, length=2), {"norm": "pre"}),
     "pairs": (nn.PairHead(2, hidden=WIDTH), {"length_scaled": True}),
     "local": (nn.GraphHead(2), {"local": nn.GNN(WIDTH, steps=1), "degree_scaled": True}),
+    "local, added": (nn.GraphHead(2), {"local": nn.GNN(WIDTH, steps=1), "local_added": True, "norm": "pre"}),
     "GCN": (nn.GraphHead(2, "sum"), {"local": nn.GCN(WIDTH, steps=1), "degree_scaled": True}),
 }
 

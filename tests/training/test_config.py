@@ -53,7 +53,7 @@ def test_the_papers_settings():
     assert distances.to_dict()["encoding"]["magnetic"]["k"] == 16
     assert distances.to_dict()["model"] == {
         "name": "transformer", "width": 256, "layers": 4, "heads": 4, "expansion": 4, "dropout": 0.185, "norm": "post",
-        "local": 0, "length_scaled": False, "readout": "cls",
+        "local": 0, "length_scaled": False, "readout": "cls", "local_added": False,
     }  # fmt: skip
 
 
@@ -62,6 +62,12 @@ def test_the_best_settings_for_sorting_are_those_of_a_general_model():
     assert (best["task"]["places"], best["model"]["length_scaled"]) == (24, True)
     assert best["encoding"]["magnetic"]["scaling"] == "nodes"
     assert best["optim"] == paper["optim"] and best["optim"]["lr"] == 5e-4
+
+
+def test_an_option_of_a_later_version_changes_the_hash_only_if_it_is_used():
+    config = configuration("sorting", "magnetic")
+    assert config.hash == "bf7c5f40c02d"  # of the results that are stored
+    assert configuration("sorting", "magnetic", overrides=["model.local_added=true"]).hash != config.hash
 
 
 def test_the_hash_is_of_what_decides_the_result():
@@ -83,7 +89,7 @@ def test_the_hash_is_of_what_decides_the_result():
         ("optim.betas=0.9", "optim.betas must be a list"),
         ("optim.warmup=-1", "optim: warmup must be a non-negative number, got -1.0"),
         ("model.width=true", "model.width must be an integer such as 256, got True"),
-        ("model.name=oracle", "unknown model 'oracle': choose one of transformer, gnn, magnet"),
+        ("model.name=oracle", "unknown model 'oracle': choose one of transformer, sat, gnn, magnet"),
         ("model.places=3", "unknown option model.places: choose one of width, layers"),
         ("task.borders=-1", "task: borders must be a non-negative integer, got -1"),
         ("encoding.colour=1", "unknown option encoding.colour: choose one of k, q, normalised"),

@@ -72,6 +72,7 @@ class Block(Module):
         activation: gelu or relu.
         norm: post or pre.
         local: A network such as `GNN(width)` that computes the states for queries and keys (SAT).
+        local_added: Whether the states that `local` computes are also added to the output of attention (GPS).
         degree_scaled: Whether `s = 1/√(degree + 1)` instead of 1.
         length_scaled: Whether attention logits grow with the logarithm of the number of nodes.
     """
@@ -87,11 +88,14 @@ class Block(Module):
         local: Module | None = None,
         degree_scaled: bool = False,
         length_scaled: bool = False,
+        local_added: bool = False,
     ):
         super().__init__()
         if norm not in ("post", "pre"):
             raise ValueError(f"norm must be 'post' or 'pre', got {norm!r}")
-        self.post, self.local, self.degree_scaled = norm == "post", local, degree_scaled
+        if local_added and local is None:
+            raise ValueError("local_added needs a network to add: give local, such as GNN(width)")
+        self.post, self.local, self.degree_scaled, self.local_added = norm == "post", local, degree_scaled, local_added
         self.attention = Attention(width, heads, length_scaled)
         self.feed_forward = torch.nn.Sequential(
             torch.nn.Linear(width, expansion * width),
@@ -112,7 +116,8 @@ class Block(Module):
 
     def _attend(self, states: States, batch: Batch, biases: Biases) -> States:
         structure = states if self.local is None else self.local(states, batch)
-        mixed = self.dropout(self.attention(states, structure, batch, biases))
+        mixed = self.attention(states, structure, batch, biases)
+        mixed = self.dropout(mixed + structure if self.local_added else mixed)
         if not self.degree_scaled:
             return mixed
         degrees = torch.nn.functional.pad(batch.degrees(), (0, len(states) - batch.num_nodes))

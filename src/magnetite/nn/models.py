@@ -132,6 +132,8 @@ class DigraphTransformer(GraphModel):
         norm: post or pre.
         local: A network such as `GNN(width)` for queries and keys, which makes it a Structure-Aware Transformer; each
             layer gets its own copy.
+        local_added: Whether the states that `local` computes are also added to the output of attention, so that
+            messages along the edges reach the states themselves, as in GPS.
         degree_scaled: Whether the output of attention is scaled by `1/√(degree + 1)`, as in SAT.
         length_scaled: Whether attention logits grow with the logarithm of the number of nodes.
 
@@ -158,9 +160,10 @@ class DigraphTransformer(GraphModel):
         local: Module | None = None,
         degree_scaled: bool = False,
         length_scaled: bool = False,
+        local_added: bool = False,
     ):
         super().__init__(width, head, position, embedding)
-        options = {"dropout": dropout, "activation": activation, "norm": norm}
+        options = {"dropout": dropout, "activation": activation, "norm": norm, "local_added": local_added}
         options |= {"degree_scaled": degree_scaled, "length_scaled": length_scaled}
         self.heads = heads
         self.blocks = torch.nn.ModuleList(

@@ -88,6 +88,7 @@ PRESETS: Presets = {
         "base": "dataflow-magnetic",
         "task": {"subwords": 8_000},
         "encoding": {"scaling": "nodes"},
+        "model": {"local_added": True},
     },
     # Minutes on two cores.
     "quick": {
@@ -149,8 +150,10 @@ class Naming(Task):
     shard_size: Annotated[int, COUNT] = 10_000
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "data", os.fspath(self.data))
         super().__post_init__()
+        if not isinstance(self.data, str | Path):
+            raise TypeError(f"data must be the path of a folder, got {type(self.data).__name__}")
+        object.__setattr__(self, "data", os.fspath(self.data))
         found = self.functions.fingerprint
         if self.fingerprint not in ("", found):
             raise ValueError(

@@ -46,7 +46,7 @@ LARGEST_BATCH = {"quick": 64, "default": 128, "large": 256}
 PRESETS: Presets = {
     "quick": {
         "encoding": {"k": 8, "rank": 8, "scaling": "nodes", "dropout": 0.0},
-        "model": {"width": 64, "layers": 2, "local": 2, "dropout": 0.1, "norm": "pre"},
+        "model": {"width": 64, "layers": 2, "local": 2, "local_added": True, "dropout": 0.1, "norm": "pre"},
         "optim": {"lr": 1e-3, "weight_decay": 1e-4, "betas": (0.9, 0.98), "clip": 0.1},
         "data": {"tokens": 8192},
         "run": {"patience": 8},

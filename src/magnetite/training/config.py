@@ -23,7 +23,7 @@ from magnetite.linalg.potential import Adaptive
 from magnetite.tasks import TASKS, Task
 from magnetite.training.encodings import PositionalEncodings, named, names_known, options_named
 from magnetite.training.models import MODELS, ModelOptions, Transformer
-from magnetite.training.options import check_choice, known_option, make, options_of, parse, plain
+from magnetite.training.options import check_choice, known_option, make, options_of, parse, plain, unchanged_later
 
 DATA_MODES = Domain(choices=("auto", "resident", "pooled", "fresh"))
 COMPILE_MODES = Domain(choices=("none", "whole", "layers"))
@@ -198,8 +198,14 @@ class Config:
 
     @property
     def hash(self) -> str:
-        """Twelve characters that identify all settings that affect the result; those of logging do not."""
+        """Twelve characters that identify all settings that affect the result; those of logging do not.
+
+        It stays the same when a version adds options, as long as these have their defaults.
+        """
         tables = self.to_dict()
+        for part in (option.name for option in fields(self) if option.name != "encoding"):
+            for name in unchanged_later(getattr(self, part)):
+                del tables[part][name]
         deciding = ("seed", "precision", "evaluate_every", "patience")
         kept = {**tables, "run": {name: tables["run"][name] for name in deciding}}
         kept["data"] = {"fresh": self.data.mode == "fresh"}

@@ -14,6 +14,7 @@ from magnetite.nn.encoders import PositionEncoder
 from magnetite.nn.heads import READOUTS, Head
 from magnetite.tasks import Task
 from magnetite.training.encodings import PositionalEncodings
+from magnetite.training.options import later
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Transformer(ModelOptions):
         local: Number of GNN steps that compute queries and keys (a SAT); 0 for a plain transformer.
         length_scaled: Whether attention logits are scaled by the logarithm of the graph's size.
         readout: How a whole graph is read out: cls, mean, sum or max.
+        local_added: Whether the states of the GNN, if there is one, are also added to the output of attention.
     """
 
     layers: Annotated[int, DEPTH] = 4
@@ -76,6 +78,7 @@ class Transformer(ModelOptions):
     local: Annotated[int, DEPTH_OR_NONE] = 0
     length_scaled: bool = False
     readout: Annotated[str, Domain(choices=tuple(READOUTS))] = "cls"
+    local_added: bool = later(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -113,6 +116,7 @@ class Transformer(ModelOptions):
             norm=self.norm,
             length_scaled=self.length_scaled,
             local=self.local_network(edges) if self.local else None,
+            local_added=self.local_added and self.local > 0,
             **self.further(),
         )
 
@@ -139,6 +143,7 @@ class StructureAware(Transformer):
         local: Number of steps of the network that computes queries and keys; 0 for none.
         length_scaled: Whether attention logits are scaled by the logarithm of the graph's size.
         readout: How a whole graph is read out: cls, mean, sum or max.
+        local_added: Whether the states of that network are also added to the output of attention.
         network: The network: gnn, or gcn, which ignores direction.
         activation: gelu or relu.
         degree_scaled: Whether the output of attention is scaled by `1/√(degree + 1)`.

@@ -50,6 +50,20 @@ class Option:
         return found
 
 
+def later(default: Any) -> Any:
+    """The default of a field that older configurations lack; a hash leaves the field out while it has this value."""
+    return dataclasses.field(default=default, metadata={"later": True})
+
+
+def unchanged_later(value: Any) -> list[str]:
+    """Names of the fields of a dataclass that were added with `later` and have their default."""
+    return [
+        field.name
+        for field in dataclasses.fields(value)
+        if field.metadata.get("later") and getattr(value, field.name) == field.default
+    ]
+
+
 def options_of(kind: Any) -> dict[str, Option]:
     """The fields of a dataclass, or the arguments of the constructor of another class, by name.
 
