@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from magnetite.code.corpus.selection import DUPLICATE, Candidates, select, split_of
+from magnetite.code.corpus.selection import DUPLICATE, Candidates, limit_per_group, select, split_of
 from magnetite.code.corpus.settings import Settings
 
 
@@ -52,3 +52,9 @@ def test_shares_of_the_split():
 def test_bad_settings(settings, message):
     with pytest.raises(ValueError, match=message):
         Settings(**settings)
+
+
+def test_large_groups_are_cut_first():
+    assert limit_per_group([1, 2, 50, 60], 23) == 10
+    assert limit_per_group([], 5) == 0
+    assert limit_per_group([3, 3], 0) == 0

@@ -38,7 +38,7 @@ def select(candidates: Candidates, settings: Settings) -> tuple[np.ndarray, Coun
             seen.add(value)
             kept[number] = True
     left_out = Counter({DUPLICATE: int((~kept).sum())})
-    order = sorted(np.flatnonzero(kept).tolist(), key=lambda number: _random(settings.seed, hashes[number]))
+    order = sorted(np.flatnonzero(kept).tolist(), key=lambda number: random_order(settings.seed, hashes[number]))
     for groups, most, reason in (
         (candidates.name, settings.per_name, f"more than {settings.per_name} functions of this name"),
         (candidates.project, settings.per_project, f"more than {settings.per_project} functions of the project"),
@@ -53,6 +53,26 @@ def select(candidates: Candidates, settings: Settings) -> tuple[np.ndarray, Coun
     return kept, +left_out
 
 
+def limit_per_group(sizes: Sequence[int], total: int) -> int:
+    """The largest limit `c` with `Σ min(size, c) ≤ total`, so that large groups are cut first.
+
+    Args:
+        sizes: Number of members of each group.
+        total: How many may stay.
+
+    >>> limit_per_group([2, 5, 100], 12)
+    5
+    >>> limit_per_group([2, 5], 12)
+    5
+    """
+    most = max(sizes, default=0)
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if sum(min(size, middle) for size in sizes) <= total else (low, middle - 1)
+    return low
+
+
 def split_of(project: str, settings: Settings) -> str:
     """The split of a project; it depends on its name and the seed, not on the other projects.
 
@@ -63,10 +83,11 @@ def split_of(project: str, settings: Settings) -> str:
     >>> [split_of(name, Settings()) for name in ("numpy", "flask", "click")]
     ['test', 'train', 'train']
     """
-    place = int.from_bytes(_random(settings.seed, project), "big") / 2**64
+    place = int.from_bytes(random_order(settings.seed, project), "big") / 2**64
     bounds = np.cumsum(settings.shares[:-1])
     return SPLITS[int(np.searchsorted(bounds, place, side="right"))]
 
 
-def _random(seed: int, text: str) -> bytes:
+def random_order(seed: int, text: str) -> bytes:
+    """A key that puts texts into a random order, which depends on the seed only."""
     return blake2b(f"{seed} {text}".encode(), digest_size=8).digest()

@@ -65,6 +65,12 @@ CONNECTIONS = 4
 COUNTED = ["name", "words", "nodes", "licence"]
 """Columns for statistics."""
 
+PAGE = 2**25
+"""Size of a page of a Parquet file in bytes."""
+
+REPEATED = ["name", "words", "project", "licence", "path", "split"]
+"""Columns in which values occur several times."""
+
 PYTHON = ".".join(map(str, sys.version_info[:3]))
 
 
@@ -110,7 +116,7 @@ def write(
         fetching = stack.enter_context(Downloads(kept))
         plan = _plan(origin, settings, packages, fetching)
         identity = {"origin": plan.origin, "settings": settings.plain(), "magnetite": __version__, "python": PYTHON}
-        _check_free(folder)
+        check_free(folder)
         if (found := _finished(folder, identity)) is not None:
             return found
         stack.enter_context(locked(folder / LOCK, str(folder)))
@@ -207,7 +213,7 @@ def _schema(columns: Sequence[str]) -> "pa.Schema":
     return pa.schema([(name, kinds.get(name, pa.string())) for name in columns])
 
 
-def _check_free(folder: Path) -> None:
+def check_free(folder: Path) -> None:
     """Raise an error if a folder has anything but parts of a corpus."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file: give a folder for the corpus")
@@ -418,11 +424,11 @@ def _write_corpus(
             pieces.append(table)
         while sum(piece.num_rows for piece in pieces) >= SHARD:
             whole = pa.concat_tables(pieces)
-            _write_shard(folder, whole.slice(0, SHARD), shards, fingerprint)
+            write_shard(folder, whole.slice(0, SHARD), shards, fingerprint)
             pieces = [whole.slice(SHARD)]
     if not shards or sum(piece.num_rows for piece in pieces):
         rest = pa.concat_tables(pieces) if pieces else _schema(CorpusFunction._fields).empty_table()
-        _write_shard(folder, rest, shards, fingerprint)
+        write_shard(folder, rest, shards, fingerprint)
     for path in foreign_files(folder):
         if _is_shard(path) and path.name not in shards:
             path.unlink()
@@ -459,12 +465,16 @@ def _with_project(table: "pa.Table", project: Project, split: str) -> "pa.Table"
     return pa.table(columns, schema=_schema(names))
 
 
-def _write_shard(folder: Path, table: "pa.Table", shards: dict[str, Any], fingerprint: Any) -> None:
+def write_shard(folder: Path, table: "pa.Table", shards: dict[str, Any], fingerprint: Any) -> None:
+    """Write the next Parquet file of a corpus; `shards` and the hash `fingerprint` are updated."""
     import pyarrow.parquet as pq
 
     path = folder / f"functions-{len(shards):05d}.parquet"
     with replacing(path) as part:
-        pq.write_table(table, part, compression="zstd", compression_level=12)
+        # Similar functions stand side by side, which large pages let the compression use; texts and hashes are unique.
+        pq.write_table(
+            table, part, compression="zstd", compression_level=12, data_page_size=PAGE, use_dictionary=REPEATED
+        )
     shards[path.name] = {"functions": table.num_rows, "sha256": file_hash(path)}
     for row in table.to_pylist():
         fingerprint.update(json.dumps(row, sort_keys=True).encode())
