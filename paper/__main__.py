@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from magnetite.cli import main as run
-from paper import best, claims, examples, hypotheses, playground, sorting, topological, train_code
+from paper import best, claims, examples, hypotheses, namer, playground, sorting, topological, train_code
 from paper.cells import Request
 
 FIGURES: dict[str, Callable[[Path, int], None]] = {
@@ -33,6 +33,9 @@ TRAINED: dict[str, Callable[[Request], None]] = {
 }
 """Figures made of training runs; missing runs are trained. `claims` only reads results."""
 
+OWN = {"train-code": train_code.app, "ship-namer": namer.app}
+"""Commands with options of their own."""
+
 app = typer.Typer(
     add_completion=False, pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
 )
@@ -54,7 +57,7 @@ def main(
     A cell is one training run of a figure.
     The two quick figures take minutes on two cores. `claims` compares the results with what the paper claims,
     `hypotheses` tests why some claims may not hold here. `train-code` trains the rows of the table of function names
-    and has options of its own.
+    and has options of its own, as has `ship-namer`, which makes the model that comes with magnetite.
     """
     if what in FIGURES:
         if only or budget != 1:
@@ -67,7 +70,6 @@ def main(
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["train-code"]:  # which has options of its own
-        del sys.argv[1]
-        run(train_code.app, "paper")
+    if sys.argv[1:2] and sys.argv[1] in OWN:
+        run(OWN[sys.argv.pop(1)], "paper")
     run(app, "paper")
