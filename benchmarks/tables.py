@@ -564,6 +564,42 @@ def rule_times() -> str:
     return "\n".join(lines)
 
 
+def examples_of_names() -> str:
+    """Functions with the proposals of the model that comes with magnetite, in Markdown."""
+    if not (ROOT / "results" / "namer.json").exists():
+        return "Not trained yet."
+    lines = ["| function | name | proposals |", "|---|---|---|"]
+    for each in result("namer")["examples"]:
+        proposals = ", ".join(f"`{name}` {probability:.2f}" for name, probability in each["proposals"])
+        place = f"{each['project']}, {each['path']}:{each['line']}"
+        lines.append(f"| {place} | `{each['name']}` | {proposals or 'too large'} |")
+    return "\n".join(lines)
+
+
+def measured_names() -> str:
+    """What the model that comes with magnetite was measured to do, in Markdown."""
+    if not (ROOT / "results" / "namer.json").exists():
+        return "Not trained yet."
+    metrics = result("namer")["card"]["metrics"]
+    shown = {
+        "first proposal is the name": metrics["shipped"]["exact"],
+        "one of five proposals is the name": metrics["shipped"]["exact_of_five"],
+        "F1 of the words of the first proposal": metrics["shipped"]["f1"],
+    }
+    lines = [f"| {metrics['functions']:,} functions of unseen projects | |", "|---|---|"]
+    return "\n".join(lines + [f"| {what} | {value:.3f} |" for what, value in shown.items()])
+
+
+def named_files() -> str:
+    """Time of `magnetite name` on files of the standard library, in Markdown."""
+    if not (ROOT / "results" / "benchmark-name.json").exists():
+        return "Not measured yet."
+    measured = result("benchmark-name")
+    lines = ["| file | functions | seconds |", "|---|---|---|"]
+    lines += [f"| `{row['file']}` | {row['functions']} | {row['seconds']:.1f} |" for row in measured["rows"]]
+    return "\n".join(lines)
+
+
 def written(text: str, tables: Sequence[str]) -> str:
     """The text with the tables between its markers, in order."""
     first, *rest = text.split(BEGIN)
@@ -585,6 +621,7 @@ def pages() -> dict[Path, str]:
         ],
         ROOT / "docs" / "reliability.md": [fuzzed(), validated()],
         ROOT / "docs" / "sizes.md": [sizes(SIZED_ENCODERS), sizes(SIZED_MODELS), refusals()],
+        ROOT / "docs" / "name-functions.md": [measured_names(), examples_of_names(), named_files()],
         ROOT / "docs" / "choosing.md": [chosen_potentials(), rule_times()],
     }
     return {path: written(path.read_text(encoding="utf-8"), made) for path, made in tables.items()}

@@ -13,6 +13,7 @@ from paper import (
     claims,
     examples,
     hypotheses,
+    namer,
     playground,
     robustness,
     sorting,
@@ -49,6 +50,7 @@ OWN: dict[str, typer.Typer] = {
     "train-code": train_code.app,
     "baselines-code": table_code.app,
     "robustness-code": robustness.app,
+    "ship-namer": namer.app,
 }
 """Commands with options of their own."""
 
@@ -73,7 +75,8 @@ def main(
     A cell is one training run of a figure.
     The two quick figures take minutes on two cores. `claims` compares the results with what the paper claims,
     `hypotheses` tests why some claims may not hold here. `table-code` is the table of function names, whose
-    rows `train-code` and `baselines-code` measure; these two and `robustness-code` have options of their own.
+    rows `train-code` and `baselines-code` measure; these two, `robustness-code` and `ship-namer`, which makes the model
+    that comes with magnetite, have options of their own.
     """
     if what in FIGURES:
         if only or budget != 1:
@@ -86,7 +89,6 @@ def main(
 
 
 if __name__ == "__main__":
-    own = OWN.get(next(iter(sys.argv[1:]), ""))
-    if own is not None:
-        del sys.argv[1]
-    run(own or app, "paper")
+    if sys.argv[1:2] and sys.argv[1] in OWN:
+        run(OWN[sys.argv.pop(1)], "paper")
+    run(app, "paper")

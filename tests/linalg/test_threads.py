@@ -5,7 +5,7 @@ import warnings
 import pytest
 import torch
 
-from magnetite.linalg.threads import on_cores, spread
+from magnetite.linalg.threads import in_pool, on_cores, spread
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -48,3 +48,12 @@ def test_a_forked_process_has_threads_of_its_own():
     finally:
         torch.set_num_threads(before)
     assert code == 0
+
+
+@pytest.mark.parametrize("pool", [in_pool, on_cores])
+def test_threads_write_to_tensors_that_were_made_in_inference_mode(pool):
+    with torch.inference_mode():
+        result = torch.zeros(4)
+        pool(lambda number: result[number].add_(number), range(4))
+    assert result.tolist() == [0, 1, 2, 3]
+    pool(lambda number: torch.ones(1, requires_grad=True), range(2))

@@ -5,7 +5,8 @@ import torch
 
 import magnetite as mt
 from magnetite import nn
-from magnetite.io.storage import DamagedFile, read_json, write_json
+from magnetite.io.storage import DamagedFile, read_json, read_tensors, write_json, write_tensors
+from magnetite.nn import checkpoint, compressed
 from magnetite.version import __version__
 
 from ..kills import after_every_kill
@@ -112,3 +113,53 @@ def test_a_kill_during_a_save_leaves_one_of_the_two_models(saved):
         found.add(next(i for i, state in enumerate(states) if all(torch.equal(loaded[k], v) for k, v in state.items())))
         assert whole or len(list(saved.glob("model*"))) <= 3
     assert found == {0, 1}
+
+
+@pytest.mark.parametrize(("precision", "size", "error"), [("float16", 0.6, 2e-3), ("int8", 0.45, 5e-2)])
+def test_parameters_can_be_stored_in_fewer_bytes(tmp_path, precision, size, error):
+    model = nn.DigraphTransformer(64, 2, nn.GraphHead(2), nn.MagLapNet(4, 64)).eval()
+    model.save(tmp_path / "whole")
+    checkpoint.save(model, tmp_path / "small", precision)
+    bytes_of = {name: (tmp_path / name / "model.safetensors").stat().st_size for name in ("whole", "small")}
+    assert bytes_of["small"] < size * bytes_of["whole"]
+    loaded = nn.load(tmp_path / "small")
+    assert all(tensor.dtype == torch.float32 for tensor in loaded.parameters())
+    torch.testing.assert_close(loaded(GRAPHS), model(GRAPHS), rtol=0, atol=error)
+
+
+def test_rows_of_zeros_and_extreme_numbers_survive_compression():
+    tensors = {
+        "rows": torch.tensor([[0.0, 0.0], [3e38, -1e38], [1e-38, 0.0]]),
+        "bias": torch.tensor([1 / 3, 1e6]),
+        "count": torch.tensor(7),
+    }
+    for precision in compressed.PRECISIONS:
+        stored = compressed.compress(tensors, precision)
+        found = compressed.expand(stored)
+        assert found.keys() == tensors.keys()
+        for name, tensor in tensors.items():
+            assert found[name].dtype == tensor.dtype
+            torch.testing.assert_close(found[name], tensor, rtol=5e-3, atol=float(tensor.abs().max()) / 254)
+
+
+def test_the_error_of_integers_is_at_most_half_a_step():
+    rows = torch.randn(50, 40, generator=torch.Generator().manual_seed(0))
+    error = (compressed.expand(compressed.compress({"w": rows}, "int8"))["w"] - rows).abs()
+    assert (error <= rows.abs().amax(1, keepdim=True) / 254 * 1.001).all()
+
+
+def test_parameters_that_cannot_be_compressed_are_refused():
+    with pytest.raises(ValueError, match="precision must be one of float32, float16, int8, got 'int4'"):
+        compressed.compress({}, "int4")
+    with pytest.raises(ValueError, match="parameter 'w' has entries that are not finite"):
+        compressed.compress({"w": torch.tensor([[torch.inf]])}, "int8")
+
+
+def test_scales_that_do_not_fit_are_refused(saved):
+    tensors, metadata = read_tensors(saved / "model.safetensors")
+    name = next(name for name, tensor in tensors.items() if tensor.ndim == 2)
+    metadata.pop("crc32")
+    checksum = write_tensors(saved / "model.safetensors", {**tensors, f"{name}/scale": torch.ones(3, 3, 1)}, metadata)
+    rewrite(saved, parameters=checksum)
+    with pytest.raises(DamagedFile, match="scales that do not fit"):
+        nn.load(saved)

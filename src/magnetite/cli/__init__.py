@@ -7,7 +7,7 @@ import torch
 import typer
 from rich.console import Console
 
-from magnetite.cli import bench, data, encode, evaluate, graph, predict, train
+from magnetite.cli import bench, data, encode, evaluate, graph, name, predict, train
 from magnetite.version import __version__
 
 app = typer.Typer(
@@ -29,6 +29,9 @@ app.command(
     epilog="Example: magnetite graph file.py::function --kind dataflow --out graph.svg\n\n"
     "Example: magnetite graph file.py::Class.method --compare --out both.svg"
 )(graph.graph)
+app.command(epilog="Example: magnetite name package/ --only-bad\n\nExample: magnetite name file.py --top 3 --json")(
+    name.name
+)
 app.command(epilog="Example: magnetite bench eigen --out results")(bench.bench)
 
 INTERRUPTED = 130

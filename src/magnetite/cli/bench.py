@@ -18,7 +18,6 @@ from magnetite.encodings.cache import Encoding
 from magnetite.graphs import Digraphs
 from magnetite.io.record import Record
 from magnetite.linalg.potential import Adaptive, Relative
-from magnetite.plots import save_figure
 
 DEGREE = 5
 """Mean out-degree of the random digraphs, as in the paper's appendix on scalability."""
@@ -201,6 +200,8 @@ def _table(curves: dict[str, dict[int, float]], sizes: list[int]) -> Table:
 
 def _picture(name: str, curves: dict[str, dict[int, float]], folder: Path) -> None:
     from matplotlib.figure import Figure
+
+    from magnetite.plots import save_figure
 
     figure = Figure(figsize=(7, 5), layout="constrained")
     axes = figure.add_subplot()

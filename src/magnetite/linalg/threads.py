@@ -46,7 +46,7 @@ def in_pool(work: Callable[[Any], None], items: Iterable[Any]) -> None:
             work(items[0])
             return
         with ThreadPoolExecutor(cores()) as pool:
-            list(pool.map(work, items))
+            list(pool.map(_as_here(work), items))
 
 
 def on_cores(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
@@ -59,7 +59,19 @@ def on_cores(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     """
     if cores() == 1:
         return [work(item) for item in items]
-    return list(_threads(cores(), torch.get_num_threads(), os.getpid()).map(work, items))
+    return list(_threads(cores(), torch.get_num_threads(), os.getpid()).map(_as_here(work), items))
+
+
+def _as_here(work: Callable[[Any], Result]) -> Callable[[Any], Result]:
+    """`work` in the inference mode of this thread, without which other threads may not write to its tensors."""
+    if not torch.is_inference_mode_enabled():
+        return work
+
+    def run(item: Any) -> Result:
+        with torch.inference_mode():
+            return work(item)
+
+    return run
 
 
 @cache

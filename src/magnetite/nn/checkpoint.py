@@ -15,6 +15,7 @@ from magnetite.io.storage import (
     write_json,
     write_tensors,
 )
+from magnetite.nn.compressed import compress, expand
 from magnetite.nn.module import Module, describe, rebuild
 from magnetite.version import __version__
 
@@ -25,18 +26,23 @@ DESCRIPTION, PARAMETERS = "model.json", "model.safetensors"
 ADVICE = "save the model again, or copy the file back from a backup"
 
 
-def save(model: Module, folder: str | Path) -> str:
+def save(model: Module, folder: str | Path, precision: str = "float32") -> str:
     """Write both files so that a process that is killed leaves the model that was there before, or the new one.
 
     The description holds the checksum of its parameters. New parameters are written beside the old ones, and take
     their place when the description that refers to them has been written.
+
+    Args:
+        model: The model.
+        folder: Where to write.
+        precision: How parameters are stored: float32, float16 or int8, see `compressed`.
 
     Returns:
         Checksum of the parameters.
     """
     folder, description = Path(folder), describe(model)
     beside = folder / f"{PARAMETERS}{NEWER}"
-    tensors = write_tensors(beside, model.state_dict(), {"kind": "model", "version": __version__})
+    tensors = write_tensors(beside, compress(model.state_dict(), precision), {"kind": "model", "version": __version__})
     content = {"format": FORMAT, "version": __version__, "parameters": tensors, "model": description}
     write_json(folder / DESCRIPTION, content)
     beside.replace(folder / PARAMETERS)
@@ -77,7 +83,10 @@ def _parameters(folder: Path, expected: str) -> dict[str, torch.Tensor]:
         raise DamagedFile(
             f"{chosen} does not fit the model that model.json describes: both files must come from the same save"
         )
-    return tensors
+    try:
+        return expand(tensors)
+    except (IndexError, RuntimeError) as error:
+        raise DamagedFile(f"{chosen} has scales that do not fit its parameters ({error}): {ADVICE}") from error
 
 
 def _stored_checksum(path: Path) -> str | None:

@@ -1,11 +1,12 @@
 """Namer: a model of function names with its vocabularies, which proposes names for other functions."""
 
 import heapq
-import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib import import_module
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from magnetite.code.source import build
 from magnetite.code.vocabulary import NONE, UNKNOWN, Vocabulary
 from magnetite.graphs import Digraphs
 from magnetite.io.storage import DamagedFile, read_json, write_json
+from magnetite.linalg.potential import PotentialWarning
 from magnetite.nn import GraphModel, checkpoint
 from magnetite.nn.heads import SequenceHead
 from magnetite.nn.presets import EDGES, NODES
@@ -214,12 +216,17 @@ class Namer:
         # Imported here because the layout of a run belongs to the layer above.
         return cls(import_module("magnetite.training").load(folder, device), vocabularies)
 
-    def save(self, folder: str | Path) -> None:
-        """Write model and vocabularies to a folder, without what only training needs."""
+    def save(self, folder: str | Path, precision: str = "float32") -> None:
+        """Write model and vocabularies to a folder, without what only training needs.
+
+        Args:
+            folder: Where to write.
+            precision: How parameters are stored: float32, float16 or int8, see `nn.compressed`.
+        """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / VOCABULARY, self.vocabularies.to_dict())
-        checkpoint.save(self.model, folder)
+        checkpoint.save(self.model, folder, precision)
 
     def graph(self, source: str, name: str | None = None) -> CodeGraph:
         """The graph of a function as the model reads it, with its name hidden.
@@ -246,14 +253,35 @@ class Namer:
         """
         if top < 1:
             raise ValueError(f"top must be a positive integer, got {top}")
-        found: list[Proposals] = [[] for _ in functions]
+        return [proposals for proposals, _ in self.judge(functions, [()] * len(functions), top)]
+
+    def judge(
+        self, functions: Sequence[str | CodeGraph], present: Sequence[Sequence[str]], top: int = 5
+    ) -> list[tuple[Proposals, float | None]]:
+        """The proposals of `propose`, and how likely the words of present names are.
+
+        The likelihood of a name is the mean over its different words of the probability that the model uses them at any
+        position, `1 − Π_i (1 − p_i(w))`; words outside the vocabulary are "unknown" to it. None without words.
+
+        Args:
+            functions: Sources of one function each, or graphs that `graph` made.
+            present: The words of the present name of each function.
+            top: Number of proposals per function.
+        """
+        if top < 1:
+            raise ValueError(f"top must be a positive integer, got {top}")
+        found: list[tuple[Proposals, float | None]] = [([], None) for _ in functions]
         for groups, logits in self._logits(functions):
-            best = logits.log_softmax(-1).topk(min(BRANCHES, logits.shape[-1]), dim=-1)
-            each = zip(groups, best.values.tolist(), best.indices.tolist(), strict=True)
-            for rows, logarithms, numbers in each:
-                lists = self._lists(logarithms, numbers)[:top]
+            probabilities = logits.softmax(-1)
+            used = -(-probabilities.clamp(max=1)).log1p().sum(1).expm1()  # exact also for tiny probabilities
+            best = probabilities.topk(min(BRANCHES, logits.shape[-1]), dim=-1)
+            each = zip(groups, best.values.tolist(), best.indices.tolist(), used, strict=True)
+            for rows, values, numbers, probable in each:
+                known = self.vocabularies.word_numbers
+                lists = self._lists(values, numbers)[:top]
                 for row in rows:
-                    found[row] = list(lists)
+                    words = {known.get(word, self.vocabularies.unknown) for word in present[row]}
+                    found[row] = list(lists), float(probable[sorted(words)].mean()) if words else None
         return found
 
     def answers(self, functions: Sequence[str | CodeGraph]) -> list[list[str]]:
@@ -269,7 +297,6 @@ class Namer:
                     found[row] = self.vocabularies.decode(numbers)
         return found
 
-    @torch.no_grad()
     def _logits(
         self, functions: Sequence[str | CodeGraph]
     ) -> Iterator[tuple[list[list[int]], Float[Tensor, "graphs length words"]]]:
@@ -279,7 +306,7 @@ class Namer:
         """
         if isinstance(functions, str | CodeGraph):
             raise TypeError("give a list of functions, even for a single one")
-        graphs = [self.graph(each) if isinstance(each, str) else each for each in functions]
+        graphs = [self.graph(each) if isinstance(each, str) else in_order(each) for each in functions]
         same: dict[tuple[Any, ...], list[int]] = {}
         for row, graph in enumerate(graphs):
             if len(graph) <= self.vocabularies.max_nodes:
@@ -287,23 +314,28 @@ class Namer:
         groups = sorted(same.values(), key=lambda rows: len(graphs[rows[0]]))
         for first in range(0, len(groups), AT_ONCE):
             part = groups[first : first + AT_ONCE]
-            yield part, self.model(self.vocabularies.digraphs([graphs[rows[0]] for rows in part]))
+            with torch.inference_mode(), warnings.catch_warnings():
+                warnings.simplefilter("ignore", PotentialWarning)  # the potential is that of the training
+                logits = self.model(self.vocabularies.digraphs([graphs[rows[0]] for rows in part]))
+            yield part, logits
 
-    def _lists(self, logarithms: list[list[float]], numbers: list[list[int]]) -> Proposals:
+    def _lists(self, probabilities: list[list[float]], numbers: list[list[int]]) -> Proposals:
         """Lists of words by beam search; positions are independent, so a beginning never becomes more probable."""
         end, unknown = self.vocabularies.end, self.vocabularies.unknown
-        begun: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+        begun: dict[tuple[int, ...], float] = {(): 1.0}
         found: dict[tuple[int, ...], float] = {}
-        for position, (values, words) in enumerate(zip(logarithms, numbers, strict=True), 1):
-            longer = []
-            for score, prefix in begun:
+        for values, words in zip(probabilities, numbers, strict=True):
+            longer: dict[tuple[int, ...], float] = {}
+            for prefix, so_far in begun.items():
                 for value, word in zip(values, words, strict=True):
-                    if word != end:
-                        longer.append((score + value, prefix if word == unknown else (*prefix, word)))
-                    if word == end or position == len(numbers):
-                        whole = prefix if word in (end, unknown) else (*prefix, word)
-                        found[whole] = found.get(whole, 0.0) + math.exp(score + value)
-            begun = heapq.nlargest(BEAM, longer)
+                    if word == end:
+                        found[prefix] = found.get(prefix, 0.0) + so_far * value
+                    else:
+                        whole = prefix if word == unknown else (*prefix, word)
+                        longer[whole] = longer.get(whole, 0.0) + so_far * value
+            begun = dict(heapq.nlargest(BEAM, longer.items(), key=itemgetter(1)))
+        for prefix, probability in begun.items():
+            found[prefix] = found.get(prefix, 0.0) + probability
         found.pop((), None)
         ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
         return [([self.vocabularies.words[word] for word in words], probability) for words, probability in ranked]

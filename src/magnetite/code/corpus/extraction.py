@@ -92,7 +92,7 @@ def extract(job: tuple[str, bytes, Settings]) -> FileResult:
     result = FileResult()
     for function in functions(tree):
         result.found += 1
-        reason = _refusal(function.node, lines, settings) or _built(function, path, lines, settings, result.rows)
+        reason = refusal(function.node, lines, settings) or _built(function, path, lines, settings, result.rows)
         if reason:
             result.left_out[reason] += 1
     return result
@@ -114,7 +114,7 @@ def _decoded(content: bytes) -> str:
     return io.TextIOWrapper(io.BytesIO(content), encoding).read()
 
 
-def _refusal(node: Definition, lines: list[str], settings: Settings) -> str:
+def refusal(node: Definition, lines: list[str], settings: Settings) -> str:
     """Why a function is left out, as far as its syntax tells; empty if it is not."""
     name = node.name
     if name.startswith("__") and name.endswith("__") and len(name) > 4:
