@@ -138,7 +138,8 @@ def test_graphs_above_the_limit_are_empty_answers_and_not_trained_on(packages, c
     reported = capsys.readouterr().err
     assert f"train: {made.split('train').count} functions; " in reported
     assert "are left out" in reported
-    assert f"test: {int(answered.sum())} functions; {int((answered == 0).sum())} with more than 40 nodes" in reported
+    assert f"test: {int(answered.sum())} functions; {int((answered == 0).sum())} are counted as empty" in reported
+    assert "0 of them without a graph, the others with more than 40 nodes" in reported
     # A model that is always right has the F1 of the functions that it answers.
     batch = mt.batch(examples.graphs)
     logits = torch.nn.functional.one_hot(batch.graph_features["words"].long(), made.vocabularies.outputs) * 50.0
@@ -228,6 +229,25 @@ def test_other_data_are_refused(packages):
         task(packages, fingerprint="0" * 16)
     with pytest.raises(ValueError, match="is a corpus: try ast"):
         task(packages, graphs="ogb")
+
+
+def test_numbered_graphs_are_kept_and_made_again_if_damaged(packages, monkeypatch, capsys):
+    made = task(packages, max_nodes=50, words=17)
+    first, known = made.examples("valid"), made.vocabularies
+    reported = capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr(Naming, "_made", None)
+        patch.setattr(Naming, "_counted", None)
+        again = task(packages, max_nodes=50, words=17)
+        found = again.examples("valid")
+        assert again.vocabularies == known
+    assert capsys.readouterr().err == reported
+    for name, tensor in first.tensors().items():
+        assert torch.equal(found.tensors()[name], tensor)
+    path = made._folder / "valid.safetensors"
+    path.write_bytes(path.read_bytes()[:-9])
+    repaired = task(packages, max_nodes=50, words=17).examples("valid")
+    assert torch.equal(repaired.graphs.edges, first.graphs.edges)
 
 
 def test_graphs_are_built_once_and_an_interrupted_build_continues(packages, cache, monkeypatch):
