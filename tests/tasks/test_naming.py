@@ -154,6 +154,18 @@ def test_graphs_above_the_limit_are_empty_answers_and_not_trained_on(packages, c
     assert float(made.loss(logits, batch)) == pytest.approx(0, abs=1e-3)
 
 
+@pytest.mark.parametrize("preset", ["sat", "dataflow-magnetic", "dataflow-walks", "dataflow-multi-q"])
+def test_batches_of_functions_without_a_graph_are_evaluated(packages, tmp_path, preset):
+    known = {"k": 3} if preset in ("dataflow-magnetic", "dataflow-multi-q") else {}
+    changes = {"task": {**SMALL["task"], "data": str(packages), "max_nodes": 50}, "encoding": known}
+    changes |= {"model": {"width": 32, "layers": 1}, "data": {"tokens": 16}, "run": {"precision": "32-true"}}
+    run = Trainer(configuration("naming", None, preset, changes), tmp_path, runs.Machine().fabric("32-true"))
+    data = run.evaluation_data("test")
+    answered = data.examples.graphs.graph_features["answered"]
+    assert any(int(answered[ids].sum()) == 0 for ids in data.plan)
+    assert 0 <= run.evaluate(data)["f1"] <= int(answered.sum()) / len(answered)
+
+
 def test_all_offsets_are_scored_as_the_head_would_answer():
     torch.manual_seed(0)
     known = Vocabularies("dataflow", tuple("abcdef"), ())
