@@ -47,6 +47,7 @@ def commands(monkeypatch) -> list[list[str]]:
         (folder / "row.json").rename(folder / RESULT)
         return Finished(0)
 
+    monkeypatch.setenv("MAGNETITE_COMMIT", "none")  # which git would be asked for
     monkeypatch.setattr(subprocess, "Popen", start)
     return started
 
