@@ -4,9 +4,11 @@ import os
 import re
 import sys
 import textwrap
+from collections import Counter
 from pathlib import Path
 
 import pytest
+import torch
 
 import magnetite as mt
 from magnetite.code import names
@@ -336,3 +338,29 @@ def test_the_shipped_model_fits_into_16_mebibytes():
     }  # fmt: skip
     assert sum(path.stat().st_size for path in SHIPPED.iterdir()) <= 16 * 2**20
     assert suggest_names(READ)
+
+
+def test_proposals_are_the_most_probable_of_all_lists():
+    """Against the sum over all sequences of words, from which unknown words are left out."""
+    small = tiny_namer(sharp=3.0)
+    (graph,) = [mt.code.build(READ)]
+    with torch.inference_mode():
+        probabilities = small.model(small.vocabularies.digraphs([graph])).softmax(-1)[0, :2].double()
+    words, unknown, end = small.vocabularies.words, small.vocabularies.unknown, small.vocabularies.end
+    every: Counter = Counter()
+    for first, p in enumerate(probabilities[0].tolist()):
+        for second, q in enumerate(probabilities[1].tolist()):
+            kept = [] if first == end else [first] if second == end else [first, second]
+            every[tuple(words[each] for each in kept if each != unknown)] += p * q
+    del every[()]
+    expected = sorted(every.items(), key=lambda item: -item[1])[:5]
+    ranked = probabilities.topk(12, dim=-1)
+    found = small._lists(ranked.values.tolist(), ranked.indices.tolist(), 24)[:5]
+    assert [tuple(each) for each, _ in found] == [each for each, _ in expected]
+    assert [p for _, p in found] == pytest.approx([p for _, p in expected])
+
+
+def test_more_proposals_than_words(namer):
+    (found,) = namer.propose([mt.code.build(READ)], top=200)
+    assert len(found) == 200
+    assert found[:5] == namer.propose([mt.code.build(READ)], top=5)[0]
