@@ -5,14 +5,17 @@ All models are `GraphModel`s over the same batches, so that the rows of the tabl
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.nn import DirGNNConv, GINEConv, GPSConv, SAGEConv
+from torch_geometric.nn.conv import gps_conv
 from torch_geometric.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE
-from torch_geometric.utils import to_undirected
+from torch_geometric.utils import to_dense_batch, to_undirected
 
 import magnetite as mt
 from magnetite import nn
@@ -118,8 +121,13 @@ class GPS(nn.GraphModel):
         attributes = self.direction.weight.repeat_interleave(batch.num_edges, dim=0)
         if self.edges is not None:
             attributes = attributes + self.edges(batch).repeat(2, 1)
-        for block in self.blocks:
-            states = block(states, both, batch.node_graph, edge_attr=attributes)
+        # Given the sizes, PyG need not ask the device for them in every layer, which would wait for other processes.
+        dense = partial(
+            to_dense_batch, batch_size=len(batch), max_num_nodes=max(bucket.nodes for bucket in batch.buckets)
+        )
+        with patch.object(gps_conv, "to_dense_batch", dense):
+            for block in self.blocks:
+                states = block(states, both, batch.node_graph, edge_attr=attributes)
         return states
 
 

@@ -472,9 +472,8 @@ def write_shard(folder: Path, table: "pa.Table", shards: dict[str, Any], fingerp
     path = folder / f"functions-{len(shards):05d}.parquet"
     with replacing(path) as part:
         # Similar functions stand side by side, which large pages let the compression use; texts and hashes are unique.
-        pq.write_table(
-            table, part, compression="zstd", compression_level=12, data_page_size=PAGE, use_dictionary=REPEATED
-        )
+        options: dict[str, Any] = {"data_page_size": PAGE, "use_dictionary": REPEATED}
+        pq.write_table(table, part, compression="zstd", compression_level=12, **options)
     shards[path.name] = {"functions": table.num_rows, "sha256": file_hash(path)}
     for row in table.to_pylist():
         fingerprint.update(json.dumps(row, sort_keys=True).encode())
