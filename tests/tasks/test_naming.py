@@ -139,7 +139,8 @@ def test_graphs_above_the_limit_are_empty_answers_and_not_trained_on(packages, c
     reported = capsys.readouterr().err
     assert f"train: {made.split('train').count} functions; " in reported
     assert "are left out" in reported
-    assert f"test: {int(answered.sum())} functions; {int((answered == 0).sum())} with more than 40 nodes" in reported
+    assert f"test: {int(answered.sum())} functions; {int((answered == 0).sum())} are counted as empty" in reported
+    assert "0 of them without a graph, the others with more than 40 nodes" in reported
     # A model that is always right has the F1 of the functions that it answers.
     batch = mt.batch(examples.graphs)
     logits = torch.nn.functional.one_hot(batch.graph_features["words"].long(), made.vocabularies.outputs) * 50.0
@@ -152,6 +153,18 @@ def test_graphs_above_the_limit_are_empty_answers_and_not_trained_on(packages, c
     assert metric.compute()["f1"] == pytest.approx(table["f1"].mean())
     assert (table["f1"][table["nodes"] == 0] == 0).all()
     assert float(made.loss(logits, batch)) == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.parametrize("preset", ["sat", "dataflow-magnetic", "dataflow-walks", "dataflow-multi-q"])
+def test_batches_of_functions_without_a_graph_are_evaluated(packages, tmp_path, preset):
+    known = {"k": 3} if preset in ("dataflow-magnetic", "dataflow-multi-q") else {}
+    changes = {"task": {**SMALL["task"], "data": str(packages), "max_nodes": 50}, "encoding": known}
+    changes |= {"model": {"width": 32, "layers": 1}, "data": {"tokens": 16}, "run": {"precision": "32-true"}}
+    run = Trainer(configuration("naming", None, preset, changes), tmp_path, runs.Machine().fabric("32-true"))
+    data = run.evaluation_data("test")
+    answered = data.examples.graphs.graph_features["answered"]
+    assert any(int(answered[ids].sum()) == 0 for ids in data.plan)
+    assert 0 <= run.evaluate(data)["f1"] <= int(answered.sum()) / len(answered)
 
 
 def test_all_offsets_are_scored_as_the_head_would_answer():
@@ -229,6 +242,25 @@ def test_other_data_are_refused(packages):
         task(packages, fingerprint="0" * 16)
     with pytest.raises(ValueError, match="is a corpus: try ast"):
         task(packages, graphs="ogb")
+
+
+def test_numbered_graphs_are_kept_and_made_again_if_damaged(packages, monkeypatch, capsys):
+    made = task(packages, max_nodes=50, words=17)
+    first, known = made.examples("valid"), made.vocabularies
+    reported = capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr(Naming, "_made", None)
+        patch.setattr(Naming, "_counted", None)
+        again = task(packages, max_nodes=50, words=17)
+        found = again.examples("valid")
+        assert again.vocabularies == known
+    assert capsys.readouterr().err == reported
+    for name, tensor in first.tensors().items():
+        assert torch.equal(found.tensors()[name], tensor)
+    path = made._folder / "valid.safetensors"
+    path.write_bytes(path.read_bytes()[:-9])
+    repaired = task(packages, max_nodes=50, words=17).examples("valid")
+    assert torch.equal(repaired.graphs.edges, first.graphs.edges)
 
 
 def test_graphs_are_built_once_and_an_interrupted_build_continues(packages, cache, monkeypatch):

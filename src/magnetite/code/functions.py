@@ -144,16 +144,16 @@ class Functions:
         if self.counts[split]:
             yield from stored.read(self.cache, split, verify=False)  # `write` has verified them
 
-    def projects(self, split: str) -> dict[int, str]:
-        """The project of each function of a split, by its number; Code2 does not say."""
+    def names(self, split: str) -> dict[int, tuple[str, list[str]]]:
+        """The project of each function of a split and all words of its name, by its number; Code2 has no projects."""
         if isinstance(self.source, Code2):
-            return {}
-        found, number = {}, 0
-        for batch in self.source.batches(columns=["split", "project"]):
-            for name, project in zip(batch["split"].to_pylist(), batch["project"].to_pylist(), strict=True):
-                if name == split:
-                    found[number] = project
-                number += 1
+            return {number: ("", list(words)) for number, words in self.source.words(split)}
+        found, first = {}, 0
+        for batch in self.source.batches(columns=["split", "project", "words"]):
+            for number, row in enumerate(batch.to_pylist(), first):
+                if row["split"] == split:
+                    found[number] = row["project"], row["words"]
+            first += batch.num_rows
         return found
 
     def rows(self) -> Iterator[Row]:

@@ -150,7 +150,7 @@ class _Categories(Embedding):
                 f"feature {name!r} has dtype {values.dtype}, but categories are integers: convert it with .long(), or "
                 "embed it with LinearNodes or LinearEdges"
             )
-        values = values.long().reshape(len(values), -1)
+        values = (values[:, None] if values.ndim == 1 else values.flatten(1)).long()
         if values.shape[1] != len(sizes):
             raise ValueError(
                 f"feature {name!r} has {values.shape[1]} columns, but {len(sizes)} numbers of categories are given"

@@ -36,8 +36,8 @@ ADVICE = "copy it from the run again, or train again"
 AT_ONCE = 32
 """Number of functions that are answered at a time."""
 
-BRANCHES, BEAM = 24, 48
-"""Number of words that are considered at each position, and of beginnings that are continued."""
+BRANCHES, BEAM = 12, 24
+"""Number of words that are considered at each position, and of beginnings that are continued; at least those asked."""
 
 SUBWORDS = 5
 """Number of sub-words of an attribute that a model reads."""
@@ -274,11 +274,11 @@ class Namer:
         for groups, logits in self._logits(functions):
             probabilities = logits.softmax(-1)
             used = -(-probabilities.clamp(max=1)).log1p().sum(1).expm1()  # exact also for tiny probabilities
-            best = probabilities.topk(min(BRANCHES, logits.shape[-1]), dim=-1)
+            best = probabilities.topk(min(max(BRANCHES, top), logits.shape[-1]), dim=-1)
             each = zip(groups, best.values.tolist(), best.indices.tolist(), used, strict=True)
             for rows, values, numbers, probable in each:
                 known = self.vocabularies.word_numbers
-                lists = self._lists(values, numbers)[:top]
+                lists = self._lists(values, numbers, max(BEAM, 2 * top))[:top]
                 for row in rows:
                     words = {known.get(word, self.vocabularies.unknown) for word in present[row]}
                     found[row] = list(lists), float(probable[sorted(words)].mean()) if words else None
@@ -319,13 +319,14 @@ class Namer:
                 logits = self.model(self.vocabularies.digraphs([graphs[rows[0]] for rows in part]))
             yield part, logits
 
-    def _lists(self, probabilities: list[list[float]], numbers: list[list[int]]) -> Proposals:
+    def _lists(self, probabilities: list[list[float]], numbers: list[list[int]], beam: int) -> Proposals:
         """Lists of words by beam search; positions are independent, so a beginning never becomes more probable."""
         end, unknown = self.vocabularies.end, self.vocabularies.unknown
         begun: dict[tuple[int, ...], float] = {(): 1.0}
         found: dict[tuple[int, ...], float] = {}
+        longer: dict[tuple[int, ...], float] = {}
         for values, words in zip(probabilities, numbers, strict=True):
-            longer: dict[tuple[int, ...], float] = {}
+            longer = {}
             for prefix, so_far in begun.items():
                 for value, word in zip(values, words, strict=True):
                     if word == end:
@@ -333,8 +334,8 @@ class Namer:
                     else:
                         whole = prefix if word == unknown else (*prefix, word)
                         longer[whole] = longer.get(whole, 0.0) + so_far * value
-            begun = dict(heapq.nlargest(BEAM, longer.items(), key=itemgetter(1)))
-        for prefix, probability in begun.items():
+            begun = dict(heapq.nlargest(beam, longer.items(), key=itemgetter(1)))
+        for prefix, probability in longer.items():  # all of them: rare ones may add to lists that ended before
             found[prefix] = found.get(prefix, 0.0) + probability
         found.pop((), None)
         ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
