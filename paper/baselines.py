@@ -289,11 +289,15 @@ def measure(folder: Path) -> dict[str, dict[str, Any]]:
     functions = Functions(folder, "tokens")
     functions.write()
     train, valid, test = (read_split(functions, split) for split in ("train", "valid", "test"))
-    projects = functions.projects("test")
+    named = functions.names("test")
     found = {}
     for name, (predicted, chosen) in answers(train, valid, test).items():
         scores = [word_f1(words, target) for words, target in zip(predicted, test.words, strict=True)]
-        table = {"project": [projects.get(number, "") for number in test.ids], "f1": scores, "f1_dropped": scores}
+        table = {
+            "project": [named[number][0] if number in named else "" for number in test.ids],
+            "f1": scores,
+            "f1_dropped": scores,
+        }
         found[name] = {"chosen": chosen, "fingerprint": functions.fingerprint, "projects": by_project(table)}
     return found
 

@@ -41,7 +41,8 @@ def commands(monkeypatch) -> list[list[str]]:
         (folder / CONFIG).touch()
         if folder.name.startswith("sat-"):
             return Finished(2)
-        write_table(folder / PREDICTIONS, {"id": np.arange(1), "words": [["get"]]})
+        scores = {"f1": np.array([0.5]), "f1_dropped": np.array([0.5])}
+        write_table(folder / PREDICTIONS, {"id": np.arange(1), "project": ["p"], "words": [["get"]], **scores})
         record = Record("row", seed=0)
         record.write(folder, {"figures": {"test": {"f1": 0.5, "f1_dropped": 0.5}}})
         (folder / "row.json").rename(folder / RESULT)
@@ -59,6 +60,7 @@ def test_every_row_is_trained_once(commands, tmp_path):
     assert set(found) == {("dataflow", 0), ("dataflow", 1)}
     assert found["dataflow", 1]["row"] == "dataflow"
     assert found["dataflow", 1]["result"]["figures"]["test"]["f1"] == 0.5
+    assert found["dataflow", 1]["result"]["projects"] == {"p": [1, 0.5, 0.5]}
     assert (tmp_path / "out/code/dataflow-seed1.parquet").exists()
     assert [command[-2:] for command in commands] == [["--set", "optim.lr=1e-3"]] * 2
     main(rows="dataflow", seeds="0", epochs=3.0, minutes=1.0, settings=None, **options)
