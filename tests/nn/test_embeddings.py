@@ -107,3 +107,11 @@ def test_features_may_have_any_name(tmp_path):
     model = nn.DigraphTransformer(16, 1, nn.NodeHead(2), embedding=embedding).eval()
     model.save(tmp_path)
     torch.testing.assert_close(nn.load(tmp_path)(graphs), model(graphs), rtol=0, atol=0)
+
+
+def test_the_vectors_begin_with_the_standard_deviation_that_is_given():
+    torch.manual_seed(0)
+    plain, small = (nn.CategoryNodes({"kind": 500}, std=std) for std in (1.0, 0.02))
+    for embedding, std in ((plain, 1.0), (small, 0.02)):
+        embedding.setup(64)
+        assert embedding.tables[0].weight.std().item() == pytest.approx(std, rel=0.05)

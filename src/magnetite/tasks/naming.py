@@ -23,11 +23,18 @@ from magnetite.batching import Batch
 from magnetite.code.blocks import Block
 from magnetite.code.code2 import Graphs
 from magnetite.code.functions import Functions
-from magnetite.encodings.checks import COUNT, COUNT_OR_NONE, DEPTH, DROPOUT, SIZE, SIZE_OR_NONE, Domain
+from magnetite.encodings.checks import COUNT, COUNT_OR_NONE, DEPTH, DROPOUT, POSITIVE, SIZE, SIZE_OR_NONE, Domain
 from magnetite.graphs import Digraphs
 from magnetite.io.storage import LOCK, DamagedFile, locked, read_tensors, write_json, write_tensors
 from magnetite.linalg.potential import Relative
-from magnetite.nn.embeddings import CategoryEdges, CategoryNodes, Embedding, Embeddings, node_feature
+from magnetite.nn.embeddings import (
+    CategoryEdges,
+    CategoryNodes,
+    Embedding,
+    Embeddings,
+    embedding_table,
+    node_feature,
+)
 from magnetite.nn.heads import SequenceHead
 from magnetite.tasks.base import SPLITS, Examples, Presets, Split, Task, check_split
 from magnetite.tasks.namer import VOCABULARY, Namer, Vocabularies, subwords_of
@@ -132,6 +139,7 @@ class Naming(Task):
         length: Number of words that are predicted.
         max_nodes: Number of nodes of the largest graph.
         attribute_dropout: Probability in training that an attribute is replaced by "unknown".
+        embedding_std: Standard deviation of the vectors of types, attributes and words at the beginning.
         lowered: Whether the probabilities of "unknown" and "end of name" are lowered by offsets, tuned in validation.
         mask: Where the function's name is hidden: strict, paper or nowhere, see `magnetite.code.build`.
         keep_docstrings: Whether docstrings are part of the graph.
@@ -143,7 +151,7 @@ class Naming(Task):
     presets: ClassVar[Presets] = PRESETS
     potential = Relative  # as in the paper
     generates: ClassVar[bool] = False
-    model_options: ClassVar[tuple[str, ...]] = ("attribute_dropout", "lowered")
+    model_options: ClassVar[tuple[str, ...]] = ("attribute_dropout", "embedding_std", "lowered")
 
     data: str | Path
     graphs: Annotated[str, KINDS] = "dataflow"
@@ -153,6 +161,7 @@ class Naming(Task):
     length: Annotated[int, DEPTH] = 5
     max_nodes: Annotated[int, COUNT] = 1_000
     attribute_dropout: Annotated[float, DROPOUT] = 0.15
+    embedding_std: Annotated[float, POSITIVE] = 1.0
     lowered: bool = True
     mask: Annotated[str, MASKS] = "strict"
     keep_docstrings: bool = False
@@ -241,9 +250,9 @@ class Naming(Task):
     def embedding(self) -> Embeddings:
         """The sum of the vectors of type, attribute and depth, and the mean of those of the words of the attribute."""
         sizes, rate = self.vocabularies.node_sizes, self.attribute_dropout
-        whole = CategoryNodes(sizes, dropout={"attribute": rate} if rate else None)
+        whole = CategoryNodes(sizes, {"attribute": rate} if rate else None, self.embedding_std)
         known = len(self.vocabularies.subwords)
-        return [whole, SubwordNodes(known + 2, dropout=rate)] if known else whole
+        return [whole, SubwordNodes(known + 2, rate, std=self.embedding_std)] if known else whole
 
     def edge_embedding(self) -> Embedding:
         """Type, and name or direction of the edges."""
@@ -404,15 +413,22 @@ class SubwordNodes(Embedding):
         size: Number of categories: 0 is "none", 1 is "unknown".
         dropout: Probability in training that all words of a node are left out.
         feature: Node feature with the numbers of the words.
+        std: Standard deviation of the vectors at the beginning.
     """
 
-    def __init__(self, size: Annotated[int, SIZE], dropout: Annotated[float, DROPOUT] = 0.0, feature: str = "subwords"):
+    def __init__(
+        self,
+        size: Annotated[int, SIZE],
+        dropout: Annotated[float, DROPOUT] = 0.0,
+        feature: str = "subwords",
+        std: float = 1.0,
+    ):
         super().__init__()
-        self.size, self.dropout, self.feature = size, dropout, feature
+        self.size, self.dropout, self.feature, self.std = size, dropout, feature, std
 
     def setup(self, width: int) -> None:
         """Make the table."""
-        self.table = torch.nn.Embedding(self.size, width)
+        self.table = embedding_table(self.size, width, self.std)
 
     def forward(self, batch: Batch) -> Float[Tensor, "nodes d"]:
         """The mean vectors; zero for nodes without words."""
