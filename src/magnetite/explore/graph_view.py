@@ -7,6 +7,7 @@ it whole, so that the server keeps nothing.
 import math
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,8 @@ def download(payload: Payload, limits: Limits) -> tuple[str, bytes]:
     suffix = field(payload, "format", str)
     if suffix not in (*TENSOR_WRITERS, *TABLE_WRITERS):
         raise Refused(f"format must be one of {' '.join((*TENSOR_WRITERS, *TABLE_WRITERS))}, got {suffix!r:.20}")
-    pairs = _encoding(payload, graph)(graph)
+    encoding = replace(_encoding(payload, graph), dtype=torch.float32)  # as `magnetite encode`
+    pairs = encoding(graph)
     names = graph.names or node_numbers(graph)
     with tempfile.TemporaryDirectory(prefix="magnetite-") as folder:
         path = Path(folder) / f"encoding{suffix}"
@@ -207,7 +209,10 @@ def of_plain(payload: Payload, limits: Limits) -> Digraphs:
     if len(edges) > limits.edges:
         raise Refused(f"the graph has {len(edges):,} edges, but the page shows up to {limits.edges:,}", 413)
     try:
-        array = np.array(edges, dtype=np.float64).reshape(-1, 2).T
+        array = np.array(edges)
+        if edges and (array.dtype.kind not in "iuf" or array.ndim != 2 or array.shape[1] != 2):
+            raise ValueError
+        array = array.astype(np.float64).reshape(-1, 2).T
         if not (np.isfinite(array).all() and (array == np.floor(array)).all()):
             raise ValueError
     except (ValueError, TypeError):

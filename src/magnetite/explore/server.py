@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from magnetite.explore.examples import EXAMPLES
 from magnetite.explore.limits import Limits, Refused
-from magnetite.explore.results_view import FIGURES, Results
+from magnetite.explore.results_view import FIGURES, NAME, Results
 from magnetite.explore.workers import Workers
 from magnetite.version import __version__
 
@@ -172,7 +172,7 @@ class Explorer:
 
     async def _figure(self, request: Request) -> Response:
         name = Path(request.path_params["name"])
-        if name.suffix not in FIGURES:
+        if not NAME.fullmatch(name.stem) or name.suffix not in FIGURES:
             raise Refused(f"a figure is one of {' '.join(FIGURES)}", 404)
         content, kind = await run_in_threadpool(self.results.figure, name.stem, name.suffix)
         return Response(content, media_type=kind)
@@ -310,8 +310,8 @@ async def _http_error(request: Request, error: HTTPException) -> Response:
 
 
 def _asset(path: str) -> Response:
-    file = (STATIC / path).resolve()
-    if not file.is_relative_to(STATIC.resolve()) or not file.is_file():
+    file = STATIC / path if path.isprintable() else STATIC
+    if not file.resolve().is_relative_to(STATIC.resolve()) or not file.is_file():
         raise Refused(f"there is no file {path!r:.100}", 404)
     kind = "text/javascript" if file.suffix == ".js" else mimetypes.guess_type(file.name)[0]
     return Response(file.read_bytes(), media_type=kind)

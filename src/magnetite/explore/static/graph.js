@@ -21,7 +21,7 @@ let pending = null; // the node from which an edge is being drawn
 const source = () => state.get("from", "example");
 const setting = () => ({
   potential: state.get("potential", "relative"),
-  q: Number(state.get("q", "0.25")),
+  q: Number(state.get("q", "0.5")),
   normalised: state.get("normalised", "0") === "1",
 });
 const chosen = () => Math.min(Number(state.get("j", "0")), found ? found.values.length - 1 : 0);
@@ -65,7 +65,7 @@ function listen() {
     if (kind === "drawn") loadDrawn();
   });
   onPress("potential", (kind) => {
-    state.set({ potential: kind, q: kind === "absolute" && found ? Math.round(found.q * 1000) / 1000 : 0.25 });
+    state.set({ potential: kind, q: kind === "absolute" && found ? Math.round(found.q * 1000) / 1000 : 0.5 });
     showSettings();
     encode();
   });

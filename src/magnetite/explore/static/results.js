@@ -3,12 +3,14 @@
 import { $, ask, copy, make, onPress, press } from "./api.js";
 import * as state from "./state.js";
 
+const ORDER = ["figure", "study", "benchmark"];
+
 let all = [];
 
 export async function start() {
   $("filter").addEventListener("input", () => { state.set({ filter: $("filter").value }); list(); });
   onPress("kind", (kind) => { state.set({ kind }); press("kind", kind); list(); });
-  try { all = (await ask("results")).results; } catch (error) { message(error.message); return; }
+  try { all = (await ask("results")).results; all.sort((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind)); // stable } catch (error) { message(error.message); return; }
   await restore();
 }
 

@@ -153,10 +153,16 @@ function drawGraph() {
     left[at]?.splice(left[at].indexOf(String(pair)), 1);
     layer.push(at);
   }
+  const middle = (id) => network.comparators[id][0] + network.comparators[id][1];
+  const heights = new Map();
+  for (let each = 0; each < answer.layers.length; each += 1) {
+    const own = layer.map((_, id) => id).filter((id) => layer[id] === each).sort((a, b) => middle(a) - middle(b));
+    own.forEach((id, i) => heights.set(id, (i - (own.length - 1) / 2) * 66));
+  }
   canvas.show(
     graph.positions.map((_, id) => {
       const [low, high] = network.comparators[id];
-      return { id, x: layer[id] * 110, y: ((low + high) / 2) * 46 + (low % 2) * 10, size: 13, label: `${low}–${high}`, title: `comparator ${id}`,
+      return { id, x: layer[id] * 110, y: heights.get(id) + (layer[id] % 2) * 14, size: 13, label: `${low}–${high}`, title: `comparator ${id}`,
         color: { background: colourOf(-(layer[id] / Math.max(answer.layers.length, 1)) * 2 * Math.PI * 0.8), border: token("text") } };
     }),
     graph.edges.map(([from, to], id) => ({ id, from, to })),
