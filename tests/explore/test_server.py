@@ -1,6 +1,8 @@
+import io
 import socket
 import threading
 import time
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -196,3 +198,57 @@ def test_a_mix_of_good_and_bad_requests_at_once(client):
     threads = threading.active_count()
     storm(client, 100)
     assert threading.active_count() <= threads + 60
+
+
+def zip_bomb() -> bytes:
+    """An array of 2 GiB of zeros in 2 MB."""
+    head = b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little")
+    head += b"{'descr': '<i8', 'fortran_order': False, 'shape': (2, 134217728), }".ljust(117) + b"\n"
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive, archive.open(
+        "edge_index.npy", "w", force_zip64=True
+    ) as entry:
+        entry.write(head)
+        for _ in range(128):
+            entry.write(bytes(2**24))
+    return target.getvalue()
+
+
+@pytest.mark.slow
+def test_a_zip_bomb_is_refused():
+    with TestClient(Explorer(workers=1).application(), base_url=HOST) as client:
+        response = client.post("/api/graph/read?name=g.npz", content=zip_bomb())
+        assert 400 <= response.status_code < 500
+        assert client.post("/api/graph/encode", json={"graph": PATH}).status_code == 200
+
+
+@pytest.mark.slow
+def test_a_thousand_requests_twenty_at_a_time():
+    """No crash, no growing memory or number of files; the latencies are printed with -s."""
+    import psutil
+
+    limits = replace(Limits(), seconds=1.0)
+    with TestClient(Explorer(workers=2, limits=limits).application(), base_url=HOST) as client:
+        storm(client, 100)
+        own = psutil.Process()
+        memory, files = own.memory_info().rss, own.num_fds()
+        times: dict[int, list[float]] = {}
+
+        def timed(number: int) -> None:
+            began = time.perf_counter()
+            if number % 50 == 49:
+                status = client.post("/api/code/rewrite", json={"source": endless()}).status_code
+                assert 400 <= status < 500
+                return
+            status = mixed(client, number)
+            assert status == 429 or (status == 200 if number % 10 >= 6 else 400 <= status < 500)
+            times.setdefault(number % 10, []).append(time.perf_counter() - began)
+
+        with ThreadPoolExecutor(20) as pool:
+            list(pool.map(timed, range(1000)))
+        for kind, found in sorted(times.items()):
+            found.sort()
+            print(f"kind {kind}: median {1e3 * found[len(found) // 2]:.0f} ms, worst {1e3 * found[-1]:.0f} ms")  # noqa: T201
+        assert own.memory_info().rss - memory < 100 * 2**20
+        assert own.num_fds() - files < 20
+        assert client.post("/api/graph/encode", json={"graph": PATH}).status_code == 200

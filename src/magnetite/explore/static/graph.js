@@ -21,7 +21,7 @@ let pending = null; // the node from which an edge is being drawn
 const source = () => state.get("from", "example");
 const setting = () => ({
   potential: state.get("potential", "relative"),
-  q: Number(state.get("q", "0.5")),
+  q: Number(state.get("q", "1")),
   normalised: state.get("normalised", "0") === "1",
 });
 const chosen = () => Math.min(Number(state.get("j", "0")), found ? found.values.length - 1 : 0);
@@ -33,7 +33,7 @@ export async function start(given) {
   about = given;
   canvas = new GraphCanvas($("graph-canvas"));
   canvas.clicked = clicked;
-  fill($("example"), about.examples.map((name) => [name, name]));
+  fill($("example"), [...about.examples, "random"].map((name) => [name, name]));
   $("formats").textContent = about.formats.join(" ");
   $("file").accept = about.formats.join(",");
   listen();
@@ -65,7 +65,7 @@ function listen() {
     if (kind === "drawn") loadDrawn();
   });
   onPress("potential", (kind) => {
-    state.set({ potential: kind, q: kind === "absolute" && found ? Math.round(found.q * 1000) / 1000 : 0.5 });
+    state.set({ potential: kind, q: kind === "absolute" && found ? Math.round(found.q * 1000) / 1000 : 1 });
     showSettings();
     encode();
   });
@@ -99,6 +99,7 @@ function listen() {
   $("start").addEventListener("change", () => { state.set({ start: $("start").value }); walk(); });
   $("feature").addEventListener("change", () => showWalks());
   $("show-walks").addEventListener("change", () => paint());
+  $("node-table").closest("details").addEventListener("toggle", () => paint());
   $("download").addEventListener("click", download);
   $("picture").addEventListener("click", async () => save(await canvas.picture(), "graph.png"));
   $("download-graph").addEventListener("click", () => save(new Blob([nodeLink()], { type: "application/json" }), "graph.json"));
@@ -109,8 +110,8 @@ function showSource() {
   const kind = source();
   press("source", kind);
   for (const panel of document.querySelectorAll("[data-panel]")) panel.hidden = panel.dataset.panel !== kind;
-  $("example").value = state.get("example", "trumpet");
-  $("example-nodes").value = state.get("n", "10");
+  $("example").value = state.get("example", "trumpet (DAG)");
+  $("example-nodes").value = state.get("n", "24");
   $("example-nodes-out").textContent = $("example-nodes").value;
 }
 
@@ -136,7 +137,11 @@ const load = latest(async (read) => {
   await present();
 }, failed);
 
-const loadExample = () => load(() => ask("graph/example", { name: state.get("example", "trumpet"), nodes: Number(state.get("n", "10")) }));
+function loadExample() {
+  const name = state.get("example", "trumpet (DAG)"), nodes = Number(state.get("n", "24"));
+  const edges = Math.min(Number(state.get("m", String(3 * nodes))), (nodes * (nodes - 1)) / 2);
+  return load(() => (name === "random" ? ask("graph/random", { nodes, edges }) : ask("graph/example", { name, nodes })));
+}
 
 function loadTyped() {
   const text = $("edges").value;
@@ -374,6 +379,7 @@ function writePython(j) {
 }
 
 function writeTable(moduli, phases) {
+  if (!$("node-table").closest("details").open) return;
   const rows = moduli.slice(0, 500).map((modulus, i) => make("tr", {}, make("th", { scope: "row" }, nameOf(i)),
     make("td", {}, modulus.toFixed(5)), make("td", {}, phases[i].toFixed(5))));
   $("node-table").replaceChildren(make("tr", {}, ...["node", "modulus", "phase (rad)"].map((name) => make("th", { scope: "col" }, name))), ...rows);

@@ -28,7 +28,7 @@ export function plane(element, re, im) {
 
 /** Eigenvalues over q, with a line at the present q; a click chooses another one. */
 export function spectrum(element, found, chosen, q, choose) {
-  const width = 300, height = 170, left = 30, right = 6, top = 8, bottom = 24;
+  const width = 300, height = 170, left = 30, right = 12, top = 8, bottom = 24;
   const largest = Math.max(...found.values.flat(), 1e-9);
   const x = (value) => left + (value / 0.5) * (width - left - right);
   const y = (value) => height - bottom - (value / largest) * (height - top - bottom);
@@ -45,7 +45,6 @@ export function spectrum(element, found, chosen, q, choose) {
       "stroke-width": current ? 2.4 : 1, opacity: current ? 1 : 0.7 }));
   });
   root.append(svg("line", { x1: x(Math.min(q, 0.5)), x2: x(Math.min(q, 0.5)), y1: top, y2: height - bottom, stroke: token("bad"), "stroke-width": 1.4, "stroke-dasharray": "4 3" }));
-  root.append(svg("text", { x: width - right, y: height - 1, "text-anchor": "end" }, "absolute q"));
   root.addEventListener("click", (event) => {
     const box = root.getBoundingClientRect();
     const at = ((event.clientX - box.left) / box.width) * width;

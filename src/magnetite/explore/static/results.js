@@ -10,7 +10,7 @@ let all = [];
 export async function start() {
   $("filter").addEventListener("input", () => { state.set({ filter: $("filter").value }); list(); });
   onPress("kind", (kind) => { state.set({ kind }); press("kind", kind); list(); });
-  try { all = (await ask("results")).results; all.sort((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind)); // stable } catch (error) { message(error.message); return; }
+  try { all = (await ask("results")).results; all.sort((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind)); } catch (error) { message(error.message); return; }
   await restore();
 }
 
