@@ -17,6 +17,7 @@ def served(monkeypatch):
             opened()
 
     monkeypatch.setattr(server, "serve", serve)
+    monkeypatch.setattr(server, "LIBRARY", "app.js")  # the vendored one is there in an installed clone only
     monkeypatch.setattr("webbrowser.open", lambda address: found.append(address))
     return found
 
@@ -54,4 +55,11 @@ def test_bad_files_are_refused_before_anything_is_served(served, tmp_path):
         with pytest.raises((ValueError, OSError), match=name):
             _checked(tmp_path / name)
     assert CliRunner().invoke(app, ["explore", "--results", str(tmp_path / "none")]).exit_code
+    assert not served
+
+
+def test_a_clone_that_was_not_installed_says_what_to_do(served, monkeypatch):
+    monkeypatch.setattr(server, "LIBRARY", "vendor/nothing.js")
+    result = CliRunner().invoke(app, ["explore"])
+    assert "pip install" in str(result.exception)
     assert not served

@@ -54,7 +54,9 @@ def page(request, browser, address) -> Iterator[Any]:
     problems: list[str] = []
     opened.on("pageerror", lambda error: problems.append(str(error)))
     opened.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
-    opened.on("request", lambda sent: None if sent.url.startswith((address, "data:", "blob:")) else problems.append(sent.url))
+    opened.on(
+        "request", lambda sent: None if sent.url.startswith((address, "data:", "blob:")) else problems.append(sent.url)
+    )
     opened.address, opened.problems = address, problems
     yield opened
     context.close()
@@ -297,7 +299,8 @@ def test_the_keyboard_alone_is_enough(page):
 
 def test_nothing_jumps_while_a_slider_moves(page):
     go(page, "", "graph")
-    boxes = "['q', 'plane', 'spectrum', 'matrix', 'advice'].map(id => JSON.stringify(document.getElementById(id).getBoundingClientRect()))"
+    ids = ["q", "plane", "spectrum", "matrix", "advice"]
+    boxes = f"{ids}.map(id => JSON.stringify(document.getElementById(id).getBoundingClientRect()))"
     page.wait_for_selector("#spectrum svg")
     page.wait_for_selector("#advice strong")
     before = page.evaluate(boxes)

@@ -167,7 +167,9 @@ def mixed(client: TestClient, number: int) -> int:
     kind = number % 10
     post = client.post
     if kind == 0:
-        return post("/api/graph/encode", content=b"[" * 10_000, headers={"content-type": "application/json"}).status_code
+        return post(
+            "/api/graph/encode", content=b"[" * 10_000, headers={"content-type": "application/json"}
+        ).status_code
     if kind == 1:
         return post("/api/graph/read?name=g.graphml", content=b"<!DOCTYPE a [<!ENTITY b 'c'>]><graphml/>").status_code
     if kind == 2:
@@ -177,7 +179,9 @@ def mixed(client: TestClient, number: int) -> int:
     if kind == 4:
         return post("/api/graph/read?name=g.npz", content=b"PK\x03\x04" + bytes(1000)).status_code
     if kind == 5:
-        return post("/api/sorting/check", json={"length": 4, "comparators": [[0, 1], [2, 3], [number % 4, 9]]}).status_code
+        return post(
+            "/api/sorting/check", json={"length": 4, "comparators": [[0, 1], [2, 3], [number % 4, 9]]}
+        ).status_code
     if kind == 6:
         return post("/api/code/graphs", json={"source": f"def f(a):\n    return a + {number}"}).status_code
     if kind == 7:
@@ -205,9 +209,10 @@ def zip_bomb() -> bytes:
     head = b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little")
     head += b"{'descr': '<i8', 'fortran_order': False, 'shape': (2, 134217728), }".ljust(117) + b"\n"
     target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive, archive.open(
-        "edge_index.npy", "w", force_zip64=True
-    ) as entry:
+    with (
+        zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("edge_index.npy", "w", force_zip64=True) as entry,
+    ):
         entry.write(head)
         for _ in range(128):
             entry.write(bytes(2**24))

@@ -32,9 +32,9 @@ app.command(
 app.command(epilog="Example: magnetite name package/ --only-bad\n\nExample: magnetite name file.py --top 3 --json")(
     name.name
 )
-app.command(
-    epilog="Example: magnetite explore\n\nExample: magnetite explore graph.graphml --port 8080 --no-browser"
-)(explore.explore)
+app.command(epilog="Example: magnetite explore\n\nExample: magnetite explore graph.graphml --port 8080 --no-browser")(
+    explore.explore
+)
 app.command(epilog="Example: magnetite bench eigen --out results")(bench.bench)
 
 INTERRUPTED = 130

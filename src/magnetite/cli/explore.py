@@ -20,7 +20,9 @@ def explore(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; another one if it is taken.")] = 8000,
     host: Annotated[
         str,
-        typer.Option(help="Address to listen on; others than this machine can then open the page, too, without password."),
+        typer.Option(
+            help="Address to listen on; others than this machine can then open the page, too, without password."
+        ),
     ] = "127.0.0.1",
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Whether to open the page.")] = True,
     results: Annotated[
@@ -36,8 +38,9 @@ def explore(
 
     The page works offline. Files and code that it is given are read, never executed.
     """
-    from magnetite.explore.server import Explorer, free_socket, serve
+    from magnetite.explore.server import Explorer, check_library, free_socket, serve
 
+    check_library()
     opened = None if file is None else _checked(file)
     if results is not None and not results.is_dir():
         raise ValueError(f"{results} is not a folder: give the folder of results, or leave --results out")
@@ -45,8 +48,10 @@ def explore(
         from magnetite.training.trained import Run
 
         sorting_model = sorting_model.resolve()
-        if Run(sorting_model).config.task.name != "sorting":
-            raise ValueError(f"{sorting_model} is not a run of the task sorting: train one with `magnetite train sorting`")
+        if Run(sorting_model).config.to_dict()["task"]["name"] != "sorting":
+            raise ValueError(
+                f"{sorting_model} is not a run of the task sorting: train one with `magnetite train sorting`"
+            )
     listening = free_socket(host, port)
     number = listening.getsockname()[1]
     names = () if host in ("0.0.0.0", "::") else (f"[{host}]" if ":" in host else host,)

@@ -53,7 +53,10 @@ def names(payload: Payload, limits: Limits) -> dict[str, Any]:
     try:
         found = suggest_names(source, number(payload, "top", 1, 10, 5), field(payload, "name", (str, type(None)), None))
     except FileNotFoundError:
-        return {"names": [], "reason": "This copy of magnetite has no naming model; `magnetite train naming` trains one."}
+        return {
+            "names": [],
+            "reason": "This copy of magnetite has no naming model; `magnetite train naming` trains one.",
+        }
     return {"names": [[name, probability] for name, probability in found], "reason": None}
 
 
@@ -90,7 +93,24 @@ def _renamed(source: str, name: str | None, seed: int) -> tuple[str, int]:
         return rename(source, fresh, name), 1
 
 
-READABLE = tuple("alder birch cedar dune ember fjord grove heath islet juniper kelp larch moss north oak pine".split())
+READABLE = (
+    "alder",
+    "birch",
+    "cedar",
+    "dune",
+    "ember",
+    "fjord",
+    "grove",
+    "heath",
+    "islet",
+    "juniper",
+    "kelp",
+    "larch",
+    "moss",
+    "north",
+    "oak",
+    "pine",
+)
 """New names of variables."""
 
 

@@ -30,6 +30,9 @@ from magnetite.version import __version__
 
 STATIC = Path(__file__).parent / "static"
 
+LIBRARY = "vendor/vis-network.min.js"
+"""The graph library, which `hatch_build.py` puts there."""
+
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "connect-src 'self'; font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -150,7 +153,9 @@ class Explorer:
                 "version": __version__,
                 "examples": list(EXAMPLES),
                 "formats": list(FORMATS),
-                "limits": {name: getattr(self.limits, name) for name in ("bytes", "nodes", "edges", "wires", "seconds")},
+                "limits": {
+                    name: getattr(self.limits, name) for name in ("bytes", "nodes", "edges", "wires", "seconds")
+                },
                 "file": None if self.file is None else self.file[0],
                 "results": bool(self.results.folder),
             }
@@ -317,6 +322,14 @@ def _asset(path: str) -> Response:
     return Response(file.read_bytes(), media_type=kind)
 
 
+def check_library() -> None:
+    """Raise an error if the graph library is missing, as in a clone that was not installed."""
+    if not (STATIC / LIBRARY).is_file():
+        raise FileNotFoundError(
+            f"{STATIC / LIBRARY} is missing: run `pip install -e .` in the clone, which installs it"
+        )
+
+
 def free_socket(host: str, port: int) -> socket.socket:
     """A listening socket on this port, or on another one if it is taken.
 
@@ -325,6 +338,7 @@ def free_socket(host: str, port: int) -> socket.socket:
         port: The port to try first.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    reason: OSError | None = None
     for candidate in (port, *range(port + 1, min(port + 20, 65536)), 0):
         opened = socket.socket(family, socket.SOCK_STREAM)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -334,8 +348,8 @@ def free_socket(host: str, port: int) -> socket.socket:
             return opened
         except OSError as error:
             opened.close()
-            last = error
-    raise OSError(f"cannot listen on {host}: {last}; give another --host")
+            reason = error
+    raise OSError(f"cannot listen on {host}: {reason}; give another --host")
 
 
 def serve(explorer: Explorer, listening: socket.socket, opened: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""The view Sorting: networks that are drawn, generated or known; their graph, topological sorts, and whether they sort."""
+"""The view Sorting: drawn, generated and known networks, their graphs and topological sorts, and whether they sort."""
 
 from collections.abc import Mapping
 from functools import cache

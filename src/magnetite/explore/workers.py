@@ -27,11 +27,7 @@ Job = Callable[[Mapping[str, Any], Limits], Any]
 
 def jobs() -> dict[str, Job]:
     """All jobs by name."""
-    return {
-        name: job
-        for view in VIEWS
-        for name, job in import_module(f"magnetite.explore.{view}").JOBS.items()
-    }
+    return {name: job for view in VIEWS for name, job in import_module(f"magnetite.explore.{view}").JOBS.items()}
 
 
 def answer(job: Job, payload: Mapping[str, Any], limits: Limits) -> tuple[int, Any]:
