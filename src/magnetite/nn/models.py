@@ -132,10 +132,10 @@ class DigraphTransformer(GraphModel):
         norm: post or pre.
         local: A network such as `GNN(width)` for queries and keys, which makes it a Structure-Aware Transformer; each
             layer gets its own copy.
-        local_added: Whether the states that `local` computes are also added to the output of attention, so that
-            messages along the edges reach the states themselves, as in GPS.
         degree_scaled: Whether the output of attention is scaled by `1/√(degree + 1)`, as in SAT.
         length_scaled: Whether attention logits grow with the logarithm of the number of nodes.
+        local_added: Whether the states that `local` computes are also added to the output of attention, so that
+            messages along the edges reach the states themselves, as in GPS.
 
     >>> import magnetite as mt
     >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
