@@ -140,21 +140,23 @@ def test_graph_view(page, tmp_path):
     assert len(json.loads((tmp_path / "graph.json").read_text())["nodes"]) == 31
 
     link = page.evaluate("location.href")
-    table = page.inner_text("#node-table") if page.click("summary:has-text('All nodes')") is None else ""
+    page.click("summary:has-text('All nodes')")
+    page.wait_for_selector("#node-table td")
+    table = page.inner_text("#node-table")
     page.goto("about:blank")
     page.goto(link)
     page.wait_for_selector("html[data-ready=graph]")
     assert page.inner_text("#vector-name") == "2"
     page.click("summary:has-text('All nodes')")
+    page.wait_for_selector("#node-table td")
     assert page.inner_text("#node-table") == table
 
     scope: dict[str, Any] = {}
     exec(page.text_content("#python"), scope)  # our own lines
     assert len(page.text_content("#python").splitlines()) == 5
     rows = [line.split("\t") for line in table.splitlines()[1:]]
-    assert np.allclose([float(row[1]) for row in rows], scope["modulus"], atol=1e-5)
-    turned = torch.tensor([float(row[2]) for row in rows]) - scope["phase"]
-    assert torch.allclose(torch.cos(turned).double(), torch.ones(31, dtype=torch.float64), atol=1e-8)
+    shown = torch.polar(*(torch.tensor([float(row[i]) for row in rows], dtype=torch.float64) for i in (1, 2)))
+    assert np.allclose(shown, scope["vector"], atol=2e-5)
 
 
 def test_files_typed_and_drawn_graphs(page, tmp_path):

@@ -1,4 +1,5 @@
 import pytest
+import torch
 
 import magnetite as mt
 from magnetite.explore.sorting_view import failing_input
@@ -109,3 +110,11 @@ def test_a_network_without_comparators_has_no_graph(client):
 def test_a_bad_network_is_refused(client, network):
     response = client.post("/api/sorting/check", json=network)
     assert 400 <= response.status_code < 500
+
+
+def test_the_verdict_is_the_probability_of_the_model(client, monkeypatch):
+    monkeypatch.setattr("magnetite.explore.sorting_view._outputs", lambda folder, network: torch.tensor([0.0, 2.0]))
+    monkeypatch.setattr(client.app.router.lifespan_context.__self__, "sorting_model", "runs/mine")
+    found = answer(client, "sorting/verdict", mt.sorting.batcher(4).to_dict())
+    assert found == {"probability": pytest.approx(0.8808, abs=1e-4), "reason": None}
+    assert answer(client, "sorting/verdict", {"length": 3, "comparators": [], "model": "/etc"})["probability"] is None

@@ -94,23 +94,9 @@ def _renamed(source: str, name: str | None, seed: int) -> tuple[str, int]:
 
 
 READABLE = (
-    "alder",
-    "birch",
-    "cedar",
-    "dune",
-    "ember",
-    "fjord",
-    "grove",
-    "heath",
-    "islet",
-    "juniper",
-    "kelp",
-    "larch",
-    "moss",
-    "north",
-    "oak",
-    "pine",
-)
+    "alder", "birch", "cedar", "dune", "ember", "fjord", "grove", "heath", "islet", "juniper", "kelp", "larch", "moss",
+    "north", "oak", "pine",
+)  # fmt: skip
 """New names of variables."""
 
 

@@ -14,8 +14,8 @@ from magnetite.sorting.topological_sorts import TooManyStates
 
 KNOWN = {"batcher": batcher, "bitonic": bitonic, "optimal": optimal}
 
-STATES = 60_000
-"""Down-sets up to which topological sorts are counted exactly, which takes about a second."""
+WORK = 300_000
+"""Down-sets times comparators up to which topological sorts are counted exactly, which takes about a second."""
 
 Payload = Mapping[str, Any]
 
@@ -64,8 +64,7 @@ def verdict(payload: Payload, limits: Limits) -> dict[str, Any]:
         return {"probability": None, "reason": reason}
     if not len(network):
         return {"probability": None, "reason": "A network without comparators has no graph."}
-    outputs = _model(folder).outputs(network.to_digraphs())
-    logits = outputs.flatten()
+    logits = _outputs(folder, network)
     probability = torch.softmax(logits, 0)[1] if len(logits) == 2 else torch.sigmoid(logits[0])
     return {"probability": float(probability), "reason": None}
 
@@ -107,17 +106,32 @@ def _network(payload: Payload, limits: Limits) -> SortingNetwork:
 
 def _sorts(network: SortingNetwork) -> dict[str, Any]:
     """The number of topological sorts: exact, or an estimate where there are too many."""
+    states = WORK // len(network)
     try:
-        return {"exact": True, "text": f"{network.topological_sorts(STATES):,}"}
+        return {"exact": True, "text": f"{network.topological_sorts(states):,}"}
     except TooManyStates:
-        return {"exact": False, "text": str(estimate_topological_sorts(network.to_digraphs(), states=300, runs=6))}
+        estimate = estimate_topological_sorts(network.to_digraphs(), states=max(states // 40, 10), runs=4)
+        return {"exact": False, "text": str(estimate)}
+
+
+@torch.no_grad()
+def _outputs(folder: str, network: SortingNetwork) -> torch.Tensor:
+    """The logits of a run for one network."""
+    from magnetite.tasks import Examples
+    from magnetite.training.config import Data
+    from magnetite.training.data import EvaluationData
+
+    model = _model(folder)
+    encodings = {} if model.position is None else model.position.encodings()
+    data = EvaluationData(Examples(network.to_digraphs()), encodings, Data())
+    return torch.cat([model(batch).float() for batch in data.batches()]).flatten()
 
 
 @cache
 def _model(folder: str) -> Any:
     from magnetite.training.trained import Run
 
-    return Run(folder)
+    return Run(folder).model
 
 
 JOBS = {
