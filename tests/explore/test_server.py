@@ -5,11 +5,13 @@ import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
 from magnetite.explore.limits import Limits
+from magnetite.explore.results_view import Results
 from magnetite.explore.server import ROUTES, Explorer, free_socket
 from magnetite.explore.workers import jobs
 from tests.explore.conftest import HOST
@@ -105,6 +107,15 @@ def test_results_are_listed_with_commands_and_tables(client):
     table = client.get("/api/results/figure-examples").json()["tables"][1]
     assert table == {"title": "rows", "columns": ["graph", "edges"], "rows": [["sequence", 9], ["circle", 10]]}
     assert client.get("/api/figures/figure-examples.svg").headers["content-type"] == "image/svg+xml"
+
+
+def test_every_result_of_the_clone_has_a_table_and_a_command_that_exists():
+    clone = Path(__file__).parents[2]
+    results = Results(clone / "results")
+    for entry in results.listed():
+        assert results.table(entry["name"])["tables"]
+        script = entry["command"].split()[1]
+        assert not script.endswith(".py") or (clone / script).is_file(), entry["name"]
 
 
 def test_without_a_folder_there_are_no_results():

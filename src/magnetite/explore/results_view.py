@@ -19,6 +19,22 @@ MOST_ROWS = 400
 """Number of rows of a table that is shown."""
 
 
+COMMANDS = {
+    "figure-runtime-eigen": "magnetite bench eigen --out results",
+    "figure-runtime-walks": "magnetite bench walks --out results",
+    "figure-": "python -m paper {}",
+    "table-": "python -m paper {}",
+    "claims": "python -m paper {}",
+    "hypotheses": "python -m paper {}",
+    "namer": "python -m paper ship-namer",
+    "benchmark-data": "python benchmarks/data.py",
+    "benchmark-large": "python benchmarks/large.py",
+    "run-": "magnetite train sorting --preset best",
+    "reliability": "python -m tests.fuzz",
+}
+"""Commands of results by the beginning of their names; others are benchmarks with a file of their own."""
+
+
 class Results:
     """A folder of results.
 
@@ -77,16 +93,9 @@ def command_of(name: str) -> str:
     >>> command_of("benchmark-eigen-gpu"), command_of("figure-sorting"), command_of("verification")
     ('python benchmarks/eigen_gpu.py', 'python -m paper figure-sorting', 'python benchmarks/verification.py')
     """
-    if name.startswith("figure-runtime"):
-        return "python benchmarks/runtime.py"
-    if name.startswith("figure-") or name in ("claims", "hypotheses"):
-        return f"python -m paper {name}"
-    if name.startswith("benchmark-large"):
-        return "python benchmarks/large.py"
-    if name.startswith("run-"):
-        return "magnetite train sorting --preset best"
-    if name.startswith("reliability"):
-        return "python -m tests.fuzz"
+    for start, command in COMMANDS.items():
+        if name.startswith(start):
+            return command.format(name)
     return f"python benchmarks/{name.removeprefix('benchmark-').replace('-', '_')}.py"
 
 
@@ -99,11 +108,14 @@ def tables(result: dict[str, Any]) -> Iterator[dict[str, Any]]:
     single = {key: value for key, value in result.items() if not isinstance(value, dict | list) or _is_flat(value)}
     if single:
         yield {"title": "", "columns": ["", "value"], "rows": [[key, _cell(value)] for key, value in single.items()]}
+    heads = result.get("columns") or [f"length {length}" for length in result.get("lengths", ())]
     for key, value in result.items():
         if key in single:
             continue
-        rows = value if isinstance(value, list) else [{"": name, **_fields(row)} for name, row in value.items()]
-        rows = [_fields(row) for row in rows]
+        named = (
+            [({}, row) for row in value] if isinstance(value, list) else [({"": k}, row) for k, row in value.items()]
+        )
+        rows = [name | _fields(row, heads) for name, row in named]
         columns = list(dict.fromkeys(column for row in rows for column in row))
         body = [[_cell(row.get(column)) for column in columns] for row in rows[:MOST_ROWS]]
         yield {"title": key, "columns": columns, "rows": body}
@@ -114,7 +126,10 @@ def _is_flat(value: Any) -> bool:
     return isinstance(value, list) and not any(isinstance(part, dict | list) for part in parts)
 
 
-def _fields(row: Any) -> dict[str, Any]:
+def _fields(row: Any, heads: list[Any]) -> dict[str, Any]:
+    """A row by column; a list has those that the result names."""
+    if isinstance(row, list) and len(row) == len(heads):
+        return dict(zip(map(str, heads), row, strict=True))
     return row if isinstance(row, dict) else {"value": row}
 
 

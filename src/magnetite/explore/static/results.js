@@ -64,11 +64,11 @@ async function open(name, remember = true) {
 
 function table({ title: name, columns, rows }) {
   return [
-    ...(name ? [make("h4", {}, name)] : []),
+    ...(name ? [make("h4", {}, name.replaceAll("_", " "))] : []),
     make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": name || "Values" }, make("table", {},
-      make("thead", {}, make("tr", {}, ...columns.map((column) => (column ? make("th", { scope: "col" }, column) : make("td", {}))))),
+      make("thead", {}, make("tr", {}, ...columns.map((column) => (column ? make("th", { scope: "col" }, column.replaceAll("_", " ")) : make("td", {}))))),
       make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((cell) => make(
-        "td", { class: typeof cell === "number" ? "number" : null }, cell === null ? "–" : typeof cell === "number" ? cell.toLocaleString("en", { maximumSignificantDigits: 6 }) : String(cell)))))))),
+        "td", {}, cell === null ? "–" : typeof cell === "number" ? cell.toLocaleString("en", { maximumFractionDigits: 6 }) : String(cell)))))))),
   ];
 }
 
