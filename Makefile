@@ -6,9 +6,14 @@ BIN := $(VENV)/bin
 # Where the package index has CUDA builds only, name a CPU build here: make test TORCH=…
 TORCH ?= torch==2.13.0
 
-.PHONY: test lint demo docs bench slow fuzz clean
+# The browser of the explorer's tests: Debian's, unless there is one; without it, they are skipped.
+CHROMIUM := command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1 || \
+	echo "Chromium is not installed: the browser tests are skipped"
+
+.PHONY: test lint demo explore docs screenshots bench slow fuzz clean
 
 test: lint
+	@$(CHROMIUM)
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/dev
@@ -20,6 +25,15 @@ lint: $(VENV)/dev
 demo: $(VENV)/train
 	$(BIN)/python -m paper figure-examples --out demo
 	OMP_WAIT_POLICY=passive $(BIN)/python -m paper figure-quick --out demo --runs demo/runs --device cpu
+
+# Opens a page in the browser; FILE is a graph or Python source to show.
+explore: $(VENV)/web
+	$(BIN)/magnetite explore $(FILE)
+
+# The pictures of the explorer in the documentation.
+screenshots: $(VENV)/dev
+	@$(CHROMIUM)
+	MAGNETITE_SCREENSHOTS=docs/images $(BIN)/python -m pytest -n 0 -m browser tests/explore
 
 docs: $(VENV)/docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build
@@ -42,7 +56,7 @@ $(VENV)/torch:
 	$(BIN)/pip install --quiet --disable-pip-version-check $(TORCH)
 	touch $@
 
-# An editable install with the extras named by the target: base, train, dev or docs.
+# An editable install with the extras named by the target: base, train, web, dev or docs.
 $(VENV)/base: $(VENV)/torch pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	touch $@

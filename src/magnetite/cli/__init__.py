@@ -7,7 +7,7 @@ import torch
 import typer
 from rich.console import Console
 
-from magnetite.cli import bench, data, encode, evaluate, graph, name, predict, train
+from magnetite.cli import bench, data, encode, evaluate, explore, graph, name, predict, train
 from magnetite.version import __version__
 
 app = typer.Typer(
@@ -32,12 +32,15 @@ app.command(
 app.command(epilog="Example: magnetite name package/ --only-bad\n\nExample: magnetite name file.py --top 3 --json")(
     name.name
 )
+app.command(epilog="Example: magnetite explore\n\nExample: magnetite explore graph.graphml --port 8080 --no-browser")(
+    explore.explore
+)
 app.command(epilog="Example: magnetite bench eigen --out results")(bench.bench)
 
 INTERRUPTED = 130
 """The exit code that typer returns after Ctrl-C."""
 
-EXTRAS = {"lightning": "train", "tensorboard": "train", "torch_geometric": "pyg"}
+EXTRAS = {"lightning": "train", "tensorboard": "train", "torch_geometric": "pyg", "starlette": "web", "uvicorn": "web"}
 """The extra that installs each optional dependency."""
 
 
