@@ -1,6 +1,9 @@
 """Known networks: Batcher's odd-even merge sort and bitonic sorter, and the smallest networks known of up to 16 wires."""
 
-from magnetite.sorting.networks import Comparator, SortingNetwork
+import random
+from collections.abc import Iterable
+
+from magnetite.sorting.networks import Comparator, SortingNetwork, SortingNetworks
 
 OPTIMAL: dict[int, str] = {
     2: "0-1",
@@ -111,3 +114,47 @@ def optimal(length: int) -> SortingNetwork:
         raise ValueError(f"length must be from 2 to {max(OPTIMAL)}, got {length}: try batcher(length)")
     pairs = (pair.split("-") for pair in OPTIMAL[length].split())
     return SortingNetwork(length, [(int(low), int(high)) for low, high in pairs])
+
+
+def known_networks(lengths: Iterable[int] = range(3, 17), variants: int = 8, seed: int = 0) -> SortingNetworks:
+    """The smallest networks known, each also with randomly permuted wires, which are as small.
+
+    Args:
+        lengths: Numbers of wires, from 3 to 16.
+        variants: Number of networks of each length; the first one is as published.
+        seed: Seed of the permutations.
+
+    >>> nets = known_networks(variants=2)
+    >>> len(nets), bool(nets.is_correct().all())
+    (28, True)
+    """
+    from magnetite.sorting.compact import relabel  # which uses this file
+
+    published = [optimal(length) for length in lengths]
+    others = SortingNetworks.from_networks(published[number] for _ in range(variants - 1) for number in range(len(published)))
+    return SortingNetworks.concat([SortingNetworks.from_networks(published), relabel(others, seed)])
+
+
+def damaged(networks: SortingNetworks, seed: int = 0) -> SortingNetworks:
+    """All incorrect networks that lack one comparator of a given one, and for each comparator one with other wires.
+
+    The checker decides which are incorrect.
+
+    Args:
+        networks: The networks.
+        seed: Seed of the new wires.
+
+    >>> bool(damaged(known_networks([5], variants=1)).is_correct().any())
+    False
+    """
+    draws = random.Random(seed)  # noqa: S311
+    made = []
+    for network in networks:
+        pairs = list(network.comparators)
+        for place, pair in enumerate(pairs):
+            made.append(SortingNetwork(network.length, pairs[:place] + pairs[place + 1 :]))
+            low, high = sorted(draws.sample(range(network.length), 2))
+            if (low, high) != pair:
+                made.append(SortingNetwork(network.length, [*pairs[:place], (low, high), *pairs[place + 1 :]]))
+    packed = SortingNetworks.from_networks(made)
+    return packed.select((~packed.is_correct()).nonzero().squeeze(1))

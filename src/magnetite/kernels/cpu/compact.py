@@ -158,7 +158,9 @@ def complete(key, first, count, choices, inputs_outputs, sources, pointer, per_l
         size, attempt = -1, 1
         while size < 0:
             untangled(mix(own, 2 * attempt), sources[begin:end], length, wires[total:], open_wires)
-            kept = draw(own, 2 * attempt + 1, end - begin + 1)
+            # The larger of two numbers: many networks keep nearly all of their source.
+            bits, bound = mix(own, 2 * attempt + 1), end - begin + 1
+            kept = max(below(bits >> np.uint64(32), bound), below(bits & np.uint64(0xFFFFFFFF), bound))
             state[:length, :words] = inputs[:length, :words]
             for comparator in range(kept):
                 low, high = wires[total + comparator, 0], wires[total + comparator, 1]
