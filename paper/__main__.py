@@ -8,7 +8,20 @@ from typing import Annotated
 import typer
 
 from magnetite.cli import main as run
-from paper import best, claims, examples, hypotheses, namer, playground, sorting, topological, train_code
+from paper import (
+    best,
+    claims,
+    examples,
+    hypotheses,
+    known,
+    multi_q,
+    namer,
+    networks,
+    playground,
+    sorting,
+    topological,
+    train_code,
+)
 from paper.cells import Request
 
 FIGURES: dict[str, Callable[[Path, int], None]] = {
@@ -28,12 +41,15 @@ TRAINED: dict[str, Callable[[Request], None]] = {
     "figure-tried-sorting": best.figure_candidates,
     "figure-best-sorting": best.figure_sorting,
     "figure-best-distance": best.figure_distance,
+    "figure-networks": networks.figure,
+    "figure-quick-networks": networks.figure_quick,
+    "figure-multi-q": multi_q.figure,
     "hypotheses": hypotheses.show,
     "claims": claims.judge,
 }
 """Figures made of training runs; missing runs are trained. `claims` only reads results."""
 
-OWN = {"train-code": train_code.app, "ship-namer": namer.app}
+OWN = {"train-code": train_code.app, "known-networks": known.app, "ship-namer": namer.app}
 """Commands with options of their own."""
 
 app = typer.Typer(

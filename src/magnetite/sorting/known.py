@@ -131,7 +131,9 @@ def known_networks(lengths: Iterable[int] = range(3, 17), variants: int = 8, see
     from magnetite.sorting.compact import relabel  # which uses this file
 
     published = [optimal(length) for length in lengths]
-    others = SortingNetworks.from_networks(published[number] for _ in range(variants - 1) for number in range(len(published)))
+    others = SortingNetworks.from_networks(
+        published[number] for _ in range(variants - 1) for number in range(len(published))
+    )
     return SortingNetworks.concat([SortingNetworks.from_networks(published), relabel(others, seed)])
 
 
@@ -147,7 +149,7 @@ def damaged(networks: SortingNetworks, seed: int = 0) -> SortingNetworks:
     >>> bool(damaged(known_networks([5], variants=1)).is_correct().any())
     False
     """
-    draws = random.Random(seed)  # noqa: S311
+    draws = random.Random(seed)
     made = []
     for network in networks:
         pairs = list(network.comparators)

@@ -233,6 +233,11 @@ class Task(ABC):
     evaluations: ClassVar[tuple[str, ...]] = ()
     """Further sets of examples on which a model can be evaluated, beside the splits."""
 
+    @property
+    def reported(self) -> tuple[str, ...]:
+        """Those of the `evaluations` that are part of the result of every run."""
+        return ()
+
     generates: ClassVar[bool] = True
     """Whether the task generates its data, so that `magnetite data` can write them."""
 

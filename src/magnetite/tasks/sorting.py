@@ -126,9 +126,7 @@ class Sorting(Task):
                 f"got train_longest={self.train_longest}, valid_longest={self.valid_longest}"
             )
         if self.compact + self.merging > 1:
-            raise ValueError(
-                f"compact + merging must be at most 1, got compact={self.compact}, merging={self.merging}"
-            )
+            raise ValueError(f"compact + merging must be at most 1, got compact={self.compact}, merging={self.merging}")
         if self.mixed and self.train_reversed:
             raise ValueError("train_reversed has no effect with compact or merging: leave it out")
 
@@ -136,6 +134,11 @@ class Sorting(Task):
     def mixed(self) -> bool:
         """Whether networks are paired by size and depth, and only some of them are random."""
         return self.compact + self.merging > 0
+
+    @property
+    def reported(self) -> tuple[str, ...]:
+        """Models that are trained on compact networks are evaluated on known ones."""
+        return self.evaluations if self.mixed else ()
 
     @property
     def shares(self) -> dict[str, float]:

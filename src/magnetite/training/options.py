@@ -14,7 +14,19 @@ import torch
 
 from magnetite.encodings.checks import domain_of, later, quoted, unchanged_later
 
-__all__ = ["Option", "argument_help", "check_choice", "is_plain", "known_option", "later", "make", "options_of", "parse", "plain", "unchanged_later"]
+__all__ = [
+    "Option",
+    "argument_help",
+    "check_choice",
+    "is_plain",
+    "known_option",
+    "later",
+    "make",
+    "options_of",
+    "parse",
+    "plain",
+    "unchanged_later",
+]
 
 CALL = re.compile(r"(\w+)\((.*)\)")
 """How a small dataclass such as `Relative(0.25)` is written in a configuration."""

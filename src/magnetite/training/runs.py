@@ -123,6 +123,7 @@ def train(config: Config, folder: Path, machine: Machine, resume: bool = False) 
                 _give_up(config, folder)
             raise
         splits = {"valid": trainer.valid, "test": trainer.evaluation_data("test")}
+        splits |= {name: trainer.evaluation_data(name) for name in config.task.reported}
         figures = {split: trainer.evaluate(data) for split, data in splits.items()}
         result = record.content(_result(trainer, figures))
         if main:
@@ -163,9 +164,7 @@ def evaluate(folder: Path, split: str, machine: Machine, settings: Sequence[str]
     data = trainer.evaluation_data(split)
     figures = {split: trainer.evaluate(data)}
     whole = split == "test" and not settings
-    write_predictions(
-        trainer, split, data, folder / (PREDICTIONS if whole else f"predictions-{split}{suffix}.parquet")
-    )
+    write_predictions(trainer, split, data, folder / (PREDICTIONS if whole else f"predictions-{split}{suffix}.parquet"))
     path = record.write(folder, {"config": config.to_dict(), "figures": figures})
     print_metrics(figures, f"{title(config)}: {path}")
     return figures[split]

@@ -105,7 +105,13 @@ def prune(key, first, wires, pointer, lengths, counts):
     for network in range(lengths.size):
         begin, end = pointer[network], pointer[network + 1]
         counts[network] = prune_network(
-            mix(key, first + network), wires[begin:end], end - begin, lengths[network], state, swaps, order[: end - begin]
+            mix(key, first + network),
+            wires[begin:end],
+            end - begin,
+            lengths[network],
+            state,
+            swaps,
+            order[: end - begin],
         )
 
 
@@ -167,9 +173,7 @@ def complete(key, first, count, choices, inputs_outputs, sources, pointer, per_l
                 compare(state[low], state[high], words)
             draws = np.uint64(attempt) << np.uint64(32)
             rest = wires[total + kept :]
-            size = generate_network(
-                own, draws, length, words, state, outputs, open_wires, witness, most - kept, rest
-            )
+            size = generate_network(own, draws, length, words, state, outputs, open_wires, witness, most - kept, rest)
             attempt += 1
         lengths[network], counts[network] = length, kept + size
         total += kept + size
