@@ -1,4 +1,4 @@
-"""`python -m paper known-networks RUN…`: models on the smallest sorting networks known, and on damaged copies of them."""
+"""`python -m paper known-networks RUN…`: models on the smallest sorting networks known and on damaged copies."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,10 +1,10 @@
 """Directed distances on the data of "What Are Good Positional Encodings for Directed Graphs?" (ICLR 2025).
 
 Its code generates the same random graphs as the playground: 400,000 graphs of 16 to 63 nodes, of which 5 % validate,
-and 5,000 test graphs of 64 to 71 nodes; errors are pooled over all node pairs. Its general digraphs may have self-loops,
-ours have none. Its best model reads 32 eigenvectors of each of ten potentials 0.05, 0.1, …, 0.5 through SPE and has a
-head for node pairs alone, without a transformer; 100 epochs of Adam at 1e-3, batches of 512. No cell reads walks between
-the two nodes, whose first non-zero entry is the distance.
+and 5,000 test graphs of 64 to 71 nodes; errors are pooled over all node pairs. Its general digraphs may have
+self-loops, ours have none. Its best model reads 32 eigenvectors of each of ten potentials 0.05, 0.1, …, 0.5 through SPE
+and has a head for node pairs alone, without a transformer; 100 epochs of Adam at 1e-3, batches of 512. No cell reads
+walks between the two nodes, whose first non-zero entry is the distance.
 """
 
 from typing import Any

@@ -31,11 +31,11 @@ HYPOTHESES: dict[str, Any] = {
 
 QUICK: Any = {
     "task": {
-        "train": 40_000, "valid": 1_000, "test": 1_000,
+        "train": 20_000, "valid": 1_000, "test": 1_000,
         "shortest": 5, "train_longest": 6, "valid_longest": 7, "longest": 8,
         "compact": 0.5, "merging": 0.5,
     },
-    "optim": {"batch": 128, "epochs": 3.0},
+    "optim": {"batch": 64, "epochs": 3.0},
 }  # fmt: skip
 """Minutes on one core: lengths 5 and 6, validated at 7 and tested at 8."""
 
@@ -57,9 +57,16 @@ def cells() -> list[Cell]:
 
 
 def quick_cells() -> list[Cell]:
-    """The same on short networks, with small models."""
+    """The same on short networks, with small models and fewer repeats."""
+    fewer: Any = {"model": {"repeats": 3}}
     return [
-        Cell(f"quick-networks-{name}", "sorting", "magnetic", merge(QUICK, changes), preset="quick")
+        Cell(
+            f"quick-networks-{name}",
+            "sorting",
+            "magnetic",
+            merge(merge(QUICK, changes), fewer if "repeats" in changes.get("model", {}) else {}),
+            preset="quick",
+        )
         for name, changes in HYPOTHESES.items()
     ]
 

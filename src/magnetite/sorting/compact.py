@@ -128,7 +128,7 @@ def relabel(networks: SortingNetworks, seed: int, start: int = 0) -> SortingNetw
 def spoil(
     networks: SortingNetworks, seed: int, changes: Iterable[str] = ("remove", "rewire", "swap"), start: int = 0
 ) -> tuple[SortingNetworks, Int[Tensor, " found"]]:
-    """Make incorrect networks by one random change anywhere; the checker decides, and other changes are tried if needed.
+    """Make incorrect networks by one random change anywhere; the checker decides, and further changes are tried.
 
     Args:
         networks: The networks.

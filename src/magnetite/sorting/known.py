@@ -1,4 +1,4 @@
-"""Known networks: Batcher's odd-even merge sort and bitonic sorter, and the smallest networks known of up to 16 wires."""
+"""Known networks: Batcher's odd-even merge sort and bitonic sorter, and the smallest ones of up to 16 wires."""
 
 import random
 from collections.abc import Iterable
@@ -47,8 +47,8 @@ OPTIMAL: dict[int, str] = {
         "3-4 5-6 7-8 9-10 11-12 6-7 8-9"
     ),
 }
-"""Networks with the fewest comparators known. Up to 12 wires no smaller ones exist (Knuth, TAOCP 3, 5.3.4; Codish et al.
-2014 for 9 and 10, Harder 2020 for 11 and 12); the others are from the list of B. Dobbelaere."""
+"""Networks with the fewest comparators known. Up to 12 wires no smaller ones exist (Knuth, TAOCP 3, 5.3.4; Codish et
+al. 2014 for 9 and 10, Harder 2020 for 11 and 12); the others are from the list of B. Dobbelaere."""
 
 
 def batcher(length: int) -> SortingNetwork:

@@ -38,8 +38,8 @@ DEGREES = {False: (1.0, 1.5, 2.0), True: (1.0, 1.5, 2.0, 2.5, 3.0)}
 
 MULTI_Q = {"train": range(16, 64), "valid": range(16, 64), "test": range(64, 72)}
 MULTI_Q_COUNTS = {"valid": 20_000, "test": 5_000}
-"""Sizes and counts of the data of "What Are Good Positional Encodings for Directed Graphs?" (ICLR 2025): the same random
-graphs, but validation has graphs like those of training (5 % of 400,000), and the test graphs are random in size."""
+"""Sizes and counts of the data of "What Are Good Positional Encodings for Directed Graphs?" (ICLR 2025): the same
+random graphs, but validation has graphs like those of training (5 % of 400,000), and test graphs random sizes."""
 
 PROTOCOLS = Domain(choices=("paper", "multi-q"))
 

@@ -7,7 +7,7 @@ from magnetite.kernels.cpu.random import below, mix
 from magnetite.kernels.cpu.sorting import BLOCK, compare, fill_inputs, generate_network
 
 REMOVE, REWIRE, SWAP, LAST = 0, 1, 2, 3
-"""Changes of a network: remove a comparator, change its wires, let it change places with the next one, drop the last."""
+"""Changes: remove a comparator, change its wires, let it change places with the next one, drop the last one."""
 
 ATTEMPTS = 64
 """Number of changes that are tried before a network counts as one that stays correct."""
@@ -205,7 +205,7 @@ def changed(key, attempt, change, source, length, wires):
     following = chosen + 1
     while following < count:
         one, two = source[following, 0], source[following, 1]
-        if one == low or one == high or two == low or two == high:
+        if one in (low, high) or two in (low, high):
             break
         following += 1
     if following == count or (one == low and two == high):
