@@ -161,7 +161,7 @@ def test_a_node_does_not_depend_on_nodes_that_it_does_not_see():
     batch = mt.batch(mt.Digraphs.from_edges([[0, 2], [1, 3]]))  # two parts
     model = nn.DigraphTransformer(WIDTH, 2, nn.NodeHead(3), nn.SinusoidalEncoder(WIDTH), reach="directions").eval()
     states = torch.randn(4, WIDTH, requires_grad=True)
-    model.body(states, batch, Positions())[0].sum().backward()
+    (model.body(states, batch, Positions())[0] * torch.randn(WIDTH)).sum().backward()
     assert states.grad is not None
     assert bool((states.grad[:2] != 0).any(1).all()) and not bool(states.grad[2:].any())
 

@@ -167,8 +167,8 @@ class Sorting(Task):
         part = self.split(split)
         first, size = self.shard_span(split, number)
         if self.mixed:
-            chunk = CHUNK if split == "train" else min(CHUNK, part.count)
-            return self._paired(size, part.sizes, derive(self.seed, part.number), first, chunk).to(device)
+            key = derive(self.seed, part.number)
+            return self._paired(size, part.sizes, key, first, min(CHUNK, part.count)).to(device)
         networks = generate(size, part.sizes, derive(self.seed, part.number), first)
         return examples(networks, reverse=split != "train" or self.train_reversed, ports=self.ports).to(device)
 
