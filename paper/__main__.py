@@ -18,7 +18,9 @@ from paper import (
     namer,
     networks,
     playground,
+    robustness,
     sorting,
+    table_code,
     topological,
     train_code,
 )
@@ -46,10 +48,17 @@ TRAINED: dict[str, Callable[[Request], None]] = {
     "figure-multi-q": multi_q.figure,
     "hypotheses": hypotheses.show,
     "claims": claims.judge,
+    "table-code": table_code.figure,
 }
-"""Figures made of training runs; missing runs are trained. `claims` only reads results."""
+"""Figures made of training runs; missing runs are trained. `claims` and `table-code` only read results."""
 
-OWN = {"train-code": train_code.app, "known-networks": known.app, "ship-namer": namer.app}
+OWN: dict[str, typer.Typer] = {
+    "train-code": train_code.app,
+    "baselines-code": table_code.app,
+    "robustness-code": robustness.app,
+    "ship-namer": namer.app,
+    "known-networks": known.app,
+}
 """Commands with options of their own."""
 
 app = typer.Typer(
@@ -72,8 +81,9 @@ def main(
 
     A cell is one training run of a figure.
     The two quick figures take minutes on two cores. `claims` compares the results with what the paper claims,
-    `hypotheses` tests why some claims may not hold here. `train-code` trains the rows of the table of function names
-    and has options of its own, as has `ship-namer`, which makes the model that comes with magnetite.
+    `hypotheses` tests why some claims may not hold here. `table-code` is the table of function names, whose
+    rows `train-code` and `baselines-code` measure; these two, `robustness-code` and `ship-namer`, which makes the model
+    that comes with magnetite, have options of their own.
     """
     if what in FIGURES:
         if only or budget != 1:

@@ -110,13 +110,17 @@ class Store:
 
     def row(self, figure: str, key: str, value: Any) -> dict[str, Any]:
         """The row of a figure's table whose `key` is `value`."""
-        path = self.folder / f"{figure}.json"
-        if not path.exists():
-            raise NotRun(figure)
         try:
-            return next(row for row in read_record(path)["result"]["rows"] if row[key] == value)
+            return next(row for row in self.figure(figure)["rows"] if row[key] == value)
         except (KeyError, TypeError, StopIteration) as error:
-            raise DamagedFile(f"{path} has no row with {key} {value}: {ADVICE}") from error
+            raise DamagedFile(f"{self.folder / figure}.json has no row with {key} {value}: {ADVICE}") from error
+
+    def figure(self, name: str) -> dict[str, Any]:
+        """The result of a figure or a benchmark."""
+        path = self.folder / f"{name}.json"
+        if not path.exists():
+            raise NotRun(name)
+        return read_record(path)["result"]
 
 
 def lost(old: Any, new: Any, place: str = "") -> str | None:

@@ -24,13 +24,14 @@ from magnetite.io.record import read_record
 from magnetite.io.storage import replacing, write_json
 from magnetite.tasks.naming import PRESETS
 from magnetite.training.runs import CONFIG, PREDICTIONS, RESULT
+from paper.baselines import by_project
 
 FOLDER = "code"
 """Folder of the results of rows in the folder of results."""
 
 ROWS = (
     "sat-no-gnn", "sat", "sat++-no-gnn", "sat++",
-    "dataflow", "dataflow-walks", "dataflow-magnetic-mlp", "dataflow-magnetic", "dataflow-multi-q",
+    "dataflow", "dataflow-walks", "dataflow-magnetic-mlp", "dataflow-magnetic", "dataflow-multi-q", "tokens",
 )  # fmt: skip
 """The rows that are compared, in the order of the paper's table."""
 
@@ -164,5 +165,19 @@ def _keep(cell: Cell, runs: Path, out: Path) -> dict[str, Any]:
     record = read_record(runs / cell.name / RESULT)
     with replacing(target.with_suffix(".parquet")) as part:
         shutil.copyfile(runs / cell.name / PREDICTIONS, part)
-    write_json(target, {**{name: value for name, value in record.items() if name != "crc32"}, "row": cell.row})
+    kept = {name: value for name, value in record.items() if name != "crc32"}
+    # Intervals need only these sums, so that the answers need not be kept for them.
+    kept["result"] = {**kept["result"], "projects": by_project(read_answers(target.with_suffix(".parquet")))}
+    write_json(target, {**kept, "row": cell.row})
     return record["result"]["figures"]
+
+
+def read_answers(path: Path) -> dict[str, list[Any]]:
+    """The columns of a file of answers that scores by project need.
+
+    Args:
+        path: File that a run of the task naming wrote.
+    """
+    import pyarrow.parquet as pq
+
+    return pq.read_table(path, columns=["project", "f1", "f1_dropped"]).to_pydict()

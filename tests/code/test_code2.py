@@ -73,7 +73,7 @@ def test_given_graphs_are_those_that_are_built_from_the_source(small, graphs):
             same(found, built.to_digraphs(data.attributes))
 
 
-@pytest.mark.parametrize("graphs", ["dataflow", "ast", "ast-directed"])
+@pytest.mark.parametrize("graphs", ["dataflow", "ast", "ast-directed", "tokens"])
 def test_built_graphs_and_functions_that_cannot_be_parsed(small, graphs):
     data = Code2(small[0])
     blocks = list(data.blocks(graphs, size=7))

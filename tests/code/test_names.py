@@ -2,11 +2,15 @@
 
 import os
 import re
+import subprocess
 import sys
 import textwrap
+import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
+import torch
 
 import magnetite as mt
 from magnetite.code import names
@@ -14,6 +18,8 @@ from magnetite.code.names import SHIPPED, name_files, named, python_files, sugge
 from magnetite.tasks.namer import Namer
 
 from .tiny_namer import WORDS, tiny_namer
+
+FILES = ("model.json", "model.safetensors", "vocabulary.json", "card.json", "card.md")
 
 READ = """
 def read_value(path, name):
@@ -328,11 +334,45 @@ def test_words_become_identifiers():
 
 
 def test_the_shipped_model_fits_into_16_mebibytes():
-    """The wheel and the clone have the whole folder; `packages` in pyproject.toml includes every file in it."""
     if not (SHIPPED / "model.json").is_file():
         pytest.skip("the model is not trained yet")
-    assert {path.name for path in SHIPPED.iterdir()} == {
-        "model.json", "model.safetensors", "vocabulary.json", "card.json", "card.md",
-    }  # fmt: skip
+    assert {path.name for path in SHIPPED.iterdir()} == set(FILES)
     assert sum(path.stat().st_size for path in SHIPPED.iterdir()) <= 16 * 2**20
     assert suggest_names(READ)
+
+
+def test_proposals_are_the_most_probable_of_all_lists():
+    """Against the sum over all sequences of words, from which unknown words are left out."""
+    small = tiny_namer(sharp=3.0)
+    (graph,) = [mt.code.build(READ)]
+    with torch.inference_mode():
+        probabilities = small.model(small.vocabularies.digraphs([graph])).softmax(-1)[0, :2].double()
+    words, unknown, end = small.vocabularies.words, small.vocabularies.unknown, small.vocabularies.end
+    every: Counter = Counter()
+    for first, p in enumerate(probabilities[0].tolist()):
+        for second, q in enumerate(probabilities[1].tolist()):
+            kept = [] if first == end else [first] if second == end else [first, second]
+            every[tuple(words[each] for each in kept if each != unknown)] += p * q
+    del every[()]
+    expected = sorted(every.items(), key=lambda item: -item[1])[:5]
+    ranked = probabilities.topk(12, dim=-1)
+    found = small._lists(ranked.values.tolist(), ranked.indices.tolist(), 24)[:5]
+    assert [tuple(each) for each, _ in found] == [each for each, _ in expected]
+    assert [p for _, p in found] == pytest.approx([p for _, p in expected])
+
+
+def test_more_proposals_than_words(namer):
+    (found,) = namer.propose([mt.code.build(READ)], top=200)
+    assert len(found) == 200
+    assert found[:5] == namer.propose([mt.code.build(READ)], top=5)[0]
+
+
+def test_the_wheel_and_the_clone_have_every_file_of_the_shipped_model():
+    root = SHIPPED.parents[3]
+    if not (root / "pyproject.toml").is_file():
+        pytest.skip("not in a clone")
+    wheel = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel == {"packages": ["src/magnetite"]}  # all files in it that git does not ignore
+    inside = [str((SHIPPED / name).relative_to(root)) for name in FILES]
+    ignored = subprocess.run(["git", "check-ignore", *inside], cwd=root, capture_output=True, text=True, check=False)
+    assert ignored.returncode == 1, ignored.stdout + ignored.stderr

@@ -101,6 +101,10 @@ REORDERED = {
     "yield": ("return (yield a) * (yield b)", {"return (yield a) * (yield b)"}),
     "keywords": ("p(x=a, y=b)", {"p(x=a, y=b)", "p(y=b, x=a)"}),
     "keywords that pop": ("p(x=next(it), y=next(it))", {"p(x=next(it), y=next(it))"}),
+    "keywords beside a function that writes": (
+        "def g():\n    xs.pop()\nreturn p(x=xs, y=q(g))",
+        {"def g():; xs.pop(); return p(x=xs, y=q(g))"},
+    ),
     "set elements": ("return {a, b}", {"return {a, b}", "return {b, a}"}),
     "equal set elements": ("return {a, a}", {"return {a, a}"}),
     "imports": ("import m, n", {"import m, n", "import n, m"}),

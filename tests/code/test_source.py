@@ -67,7 +67,11 @@ def test_docstrings():
         ("def f(): pass\ndef g(): pass", {}, r"several functions \(f, g\): give the qualified name"),
         ("class A:\n  def f(self): pass\nclass B:\n  def f(self): pass", {"name": "f"}, "A.f, B.f"),
         ("def f(): pass", {"name": "h"}, "no function 'h': choose one of f"),
-        ("def f(): pass", {"kind": "cfg"}, "kind must be one of 'dataflow', 'ast', 'ast-directed', got 'cfg'"),
+        (
+            "def f(): pass",
+            {"kind": "cfg"},
+            "kind must be one of 'dataflow', 'ast', 'ast-directed', 'tokens', got 'cfg'",
+        ),
         ("def f(): pass", {"mask": "all"}, "mask must be 'strict', 'paper' or None, got 'all'"),
     ],
 )

@@ -28,6 +28,12 @@ def test_categories_are_summed_and_numbers_beyond_them_share_the_last_row():
     torch.testing.assert_close(embedding(batch), expected)
 
 
+def test_graphs_without_edges_have_no_edge_categories():
+    features = {"kind": torch.zeros(0, dtype=torch.int16), "pair": torch.zeros(0, 2, dtype=torch.int64)}
+    graphs = mt.Digraphs.from_edges(torch.zeros(2, 0, dtype=torch.int64), num_nodes=3).replace(edge_features=features)
+    assert made(nn.CategoryEdges({"kind": 3, "pair": (2, 4)}))(mt.batch(graphs)).shape[0] == 0
+
+
 def test_attributes_are_dropped_in_training_only():
     embedding = made(nn.CategoryNodes({"kind": 4}, dropout={"kind": 0.3}))
     batch = mt.batch(mt.Digraphs.concat([GRAPHS.replace(node_features={"kind": torch.full((3,), 2)})] * 400))
@@ -101,3 +107,11 @@ def test_features_may_have_any_name(tmp_path):
     model = nn.DigraphTransformer(16, 1, nn.NodeHead(2), embedding=embedding).eval()
     model.save(tmp_path)
     torch.testing.assert_close(nn.load(tmp_path)(graphs), model(graphs), rtol=0, atol=0)
+
+
+def test_the_vectors_begin_with_the_standard_deviation_that_is_given():
+    torch.manual_seed(0)
+    plain, small = (nn.CategoryNodes({"kind": 500}, std=std) for std in (1.0, 0.02))
+    for embedding, std in ((plain, 1.0), (small, 0.02)):
+        embedding.setup(64)
+        assert embedding.tables[0].weight.std().item() == pytest.approx(std, rel=0.05)

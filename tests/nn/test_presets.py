@@ -6,7 +6,7 @@ from magnetite.code.graph import EDGE_NAMES, EDGE_TYPES, NODE_TYPES
 from magnetite.nn import CodeSizes, sat, sat_plus_plus
 
 SOURCES = ["def f(a, b):\n    c = a.size\n    return f(c, b, 'x', 1, ...)", "def g(x):\n    x[1:2] = x\n    return x"]
-KINDS = ["dataflow", "ast", "ast-directed"]
+KINDS = ["dataflow", "ast", "ast-directed", "tokens"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -33,5 +33,5 @@ def test_no_type_shares_the_last_category():
     assert CodeSizes().nodes["node_type"] == len(NODE_TYPES)
     assert CodeSizes().edges["edge_type"] == len(EDGE_TYPES)
     assert CodeSizes.of("dataflow").edges["edge_name"] == len(EDGE_NAMES)
-    with pytest.raises(ValueError, match="kind must be one of 'dataflow', 'ast', 'ast-directed', got 'tree'"):
+    with pytest.raises(ValueError, match="kind must be one of 'dataflow', 'ast', 'ast-directed', 'tokens', got 'tree'"):
         CodeSizes.of("tree")

@@ -13,6 +13,7 @@ import magnetite as mt
 from magnetite.code import corpus
 from magnetite.code.blocks import SPLITS
 from magnetite.code.functions import Functions
+from magnetite.code.hashing import canonical
 from magnetite.linalg.laplacian import magnetic_laplacian
 from magnetite.nn.heads import SequenceHead
 from magnetite.tasks.naming import END_OFFSETS, PRESETS, UNKNOWN_OFFSETS, Namer, NameScores, Naming, Vocabularies
@@ -103,7 +104,7 @@ def test_features_are_those_of_the_graphs_and_small(packages):
     made = task(packages, max_nodes=1000)
     examples = made.examples("test")
     functions = list(corpus.load(packages).functions("test"))
-    expected = mt.code.to_digraphs([each.build() for each in functions], made.vocabularies.attribute_numbers)
+    expected = mt.code.to_digraphs([canonical(each.build()) for each in functions], made.vocabularies.attribute_numbers)
     graphs = examples.graphs
     assert torch.equal(graphs.edges.long(), expected.edges.long())
     for name in ("node_type", "attribute"):
@@ -138,7 +139,8 @@ def test_graphs_above_the_limit_are_empty_answers_and_not_trained_on(packages, c
     reported = capsys.readouterr().err
     assert f"train: {made.split('train').count} functions; " in reported
     assert "are left out" in reported
-    assert f"test: {int(answered.sum())} functions; {int((answered == 0).sum())} with more than 40 nodes" in reported
+    assert f"test: {int(answered.sum())} functions; {int((answered == 0).sum())} are counted as empty" in reported
+    assert "0 of them without a graph, the others with more than 40 nodes" in reported
     # A model that is always right has the F1 of the functions that it answers.
     batch = mt.batch(examples.graphs)
     logits = torch.nn.functional.one_hot(batch.graph_features["words"].long(), made.vocabularies.outputs) * 50.0
@@ -151,6 +153,18 @@ def test_graphs_above_the_limit_are_empty_answers_and_not_trained_on(packages, c
     assert metric.compute()["f1"] == pytest.approx(table["f1"].mean())
     assert (table["f1"][table["nodes"] == 0] == 0).all()
     assert float(made.loss(logits, batch)) == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.parametrize("preset", ["sat", "dataflow-magnetic", "dataflow-walks", "dataflow-multi-q"])
+def test_batches_of_functions_without_a_graph_are_evaluated(packages, tmp_path, preset):
+    known = {"k": 3} if preset in ("dataflow-magnetic", "dataflow-multi-q") else {}
+    changes = {"task": {**SMALL["task"], "data": str(packages), "max_nodes": 50}, "encoding": known}
+    changes |= {"model": {"width": 32, "layers": 1}, "data": {"tokens": 16}, "run": {"precision": "32-true"}}
+    run = Trainer(configuration("naming", None, preset, changes), tmp_path, runs.Machine().fabric("32-true"))
+    data = run.evaluation_data("test")
+    answered = data.examples.graphs.graph_features["answered"]
+    assert any(int(answered[ids].sum()) == 0 for ids in data.plan)
+    assert 0 <= run.evaluate(data)["f1"] <= int(answered.sum()) / len(answered)
 
 
 def test_all_offsets_are_scored_as_the_head_would_answer():
@@ -230,6 +244,25 @@ def test_other_data_are_refused(packages):
         task(packages, graphs="ogb")
 
 
+def test_numbered_graphs_are_kept_and_made_again_if_damaged(packages, monkeypatch, capsys):
+    made = task(packages, max_nodes=50, words=17)
+    first, known = made.examples("valid"), made.vocabularies
+    reported = capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr(Naming, "_made", None)
+        patch.setattr(Naming, "_counted", None)
+        again = task(packages, max_nodes=50, words=17)
+        found = again.examples("valid")
+        assert again.vocabularies == known
+    assert capsys.readouterr().err == reported
+    for name, tensor in first.tensors().items():
+        assert torch.equal(found.tensors()[name], tensor)
+    path = made._folder / "valid.safetensors"
+    path.write_bytes(path.read_bytes()[:-9])
+    repaired = task(packages, max_nodes=50, words=17).examples("valid")
+    assert torch.equal(repaired.graphs.edges, first.graphs.edges)
+
+
 def test_graphs_are_built_once_and_an_interrupted_build_continues(packages, cache, monkeypatch):
     monkeypatch.setattr("magnetite.code.functions.BLOCK", 16)
     functions = Functions(packages, "ast")
@@ -252,9 +285,9 @@ def test_graphs_are_built_once_and_an_interrupted_build_continues(packages, cach
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_row_takes_a_step(packages, tmp_path, preset):
-    task_options = {"graphs": "ast-directed"} if preset == "base" else {}
+    task_options = {"base": {"graphs": "ast-directed"}, "tokens": {"max_nodes": 512}}.get(preset, {})
     known = {"k": 3} if PRESETS[preset].get("positions", "") not in ("none", "walks") else {}
-    known = {} if preset in ("base", "dataflow", "dataflow-walks") or "sat" in preset else known
+    known = {} if preset in ("base", "dataflow", "dataflow-walks", "tokens") or "sat" in preset else known
     changes = {"task": {**SMALL["task"], **task_options, "data": str(packages)}, "encoding": known}
     changes["model"] = {"width": 32, "layers": 1}
     changes["optim"], changes["run"] = {"batch": 16, "epochs": 0.01}, {"precision": "32-true"}

@@ -36,7 +36,8 @@ def graph(
     kind: Annotated[
         str,
         typer.Option(
-            help="Kind of graph: dataflow, ast (syntax tree as in OGB Code2), or ast-directed (no inverse edges).",
+            help="Kind of graph: dataflow, ast (syntax tree as in OGB Code2), ast-directed (no inverse edges), or "
+            "tokens (a path).",
             autocompletion=lambda: list(KINDS),
         ),
     ] = "dataflow",

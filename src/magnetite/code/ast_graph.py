@@ -121,13 +121,14 @@ def _children(node: ast.AST, keep_docstrings: bool) -> Iterator[ast.AST]:
     for field in node._fields:
         value = getattr(node, field, None)
         if isinstance(value, list):
-            start = field == "body" and not keep_docstrings and _has_docstring(node)
+            start = field == "body" and not keep_docstrings and has_docstring(node)
             yield from (_as_in_36(child) for child in value[start:] if isinstance(child, ast.AST))
         elif isinstance(value, ast.AST):
             yield _slice(value) if isinstance(node, ast.Subscript) and field == "slice" else _as_in_36(value)
 
 
-def _has_docstring(node: ast.AST) -> bool:
+def has_docstring(node: ast.AST) -> bool:
+    """Whether a syntax node is a definition whose body begins with a docstring."""
     documented = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     return documented and ast.get_docstring(node, clean=False) is not None
 

@@ -37,7 +37,7 @@ from magnetite.io.storage import DamagedFile
 from magnetite.io.streams import IntegerRows, explained, json_rows, text_lines
 from magnetite.version import __version__
 
-Graphs = Literal["ogb", "ogb-directed", "dataflow", "ast", "ast-directed"]
+Graphs = Literal["ogb", "ogb-directed", "dataflow", "ast", "ast-directed", "tokens"]
 """OGB's own graphs, with or without inverse edges, or graphs that are built from the source."""
 
 NO_ATTRIBUTE = "__NONE__"
@@ -148,7 +148,7 @@ class Code2:
 
         Args:
             graphs: "ogb" for OGB's own graphs with next-token edges and the inverse of every edge, "ogb-directed"
-                without inverses; "dataflow", "ast" or "ast-directed" for graphs that are built from the source.
+                without inverses; "dataflow", "ast", "ast-directed" or "tokens" for those built from the source.
             splits: Names of the splits.
             size: Number of functions per block.
             attributes: Vocabulary of the attributes; by default OGB's.

@@ -6,7 +6,7 @@ records only direct constraints (flow, anti- and output dependences, barriers); 
 linear extensions of their transitive closure.
 
 Expressions: `movable_parts` gives the operands, keywords, set elements and imported names that may be exchanged, as far
-as their `traits` allow it.
+as their `traits` allow it; `constraints(function).fixed` names those that the data-flow graph orders.
 """
 
 import ast
@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from magnetite.code.dataflow.definitions import walk_function
 from magnetite.code.dataflow.effects import MUTATORS, SEQUENCE_MAKERS, SEQUENCE_METHODS, WRITERS
+from magnetite.code.dataflow.graph import ordered_groups
 from magnetite.code.dataflow.locations import Locations
 from magnetite.code.dataflow.walk import STATEMENT, TYPE, Draft
 from magnetite.sorting.topological_sorts import members
@@ -76,6 +77,31 @@ class Block:
     before: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Constraints:
+    """What the data flow of a function orders.
+
+    Args:
+        blocks: Every statement list below the function.
+        fixed: First parts (by their id) of operands, keywords, set elements and imports whose order matters.
+    """
+
+    blocks: list[Block]
+    fixed: frozenset[int]
+
+
+def constraints(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Constraints:
+    """What must keep its order in a function, by the analysis of the data-flow graph.
+
+    Args:
+        function: The definition.
+    """
+    draft = walk_function(function)
+    locations = Locations(draft)
+    fixed = frozenset(id(group.first) for group in ordered_groups(draft, locations))
+    return Constraints(_blocks(draft, locations), fixed)
+
+
 def blocks(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[Block]:
     """Every statement list below a function.
 
@@ -86,8 +112,10 @@ def blocks(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[Block]:
     >>> [f"{before:03b}" for before in block.before]
     ['000', '000', '011']
     """
-    draft = walk_function(function)
-    locations = Locations(draft)
+    return constraints(function).blocks
+
+
+def _blocks(draft: Draft, locations: Locations) -> list[Block]:
     accessed, written = _accesses(draft, locations)
     found = []
     for entry in draft.lists:

@@ -25,6 +25,7 @@ from magnetite.code.corpus.stored import DESCRIPTION
 from magnetite.code.corpus.workers import Workers
 from magnetite.code.features import Arrays, digraphs_of, packed_arrays
 from magnetite.code.graph import CodeGraph
+from magnetite.code.hashing import canonical
 from magnetite.code.source import build, graph_of
 from magnetite.code.vocabulary import Vocabulary
 from magnetite.kernels.private import cache_home
@@ -63,7 +64,7 @@ class Functions:
 
     Args:
         folder: A corpus that `magnetite data functions` wrote, or the folder of OGB's Code2.
-        graphs: Kind of the graphs: dataflow, ast or ast-directed; of Code2 also ogb or ogb-directed.
+        graphs: Kind of the graphs: dataflow, ast, ast-directed or tokens; of Code2 also ogb or ogb-directed.
         mask: Where the function's name is hidden, see `code.build`.
         keep_docstrings: Whether docstrings become nodes.
     """
@@ -143,16 +144,16 @@ class Functions:
         if self.counts[split]:
             yield from stored.read(self.cache, split, verify=False)  # `write` has verified them
 
-    def projects(self, split: str) -> dict[int, str]:
-        """The project of each function of a split, by its number; Code2 does not say."""
+    def names(self, split: str) -> dict[int, tuple[str, list[str]]]:
+        """The project of each function of a split and all words of its name, by its number; Code2 has no projects."""
         if isinstance(self.source, Code2):
-            return {}
-        found, number = {}, 0
-        for batch in self.source.batches(columns=["split", "project"]):
-            for name, project in zip(batch["split"].to_pylist(), batch["project"].to_pylist(), strict=True):
-                if name == split:
-                    found[number] = project
-                number += 1
+            return {number: ("", list(words)) for number, words in self.source.words(split)}
+        found, first = {}, 0
+        for batch in self.source.batches(columns=["split", "project", "words"]):
+            for number, row in enumerate(batch.to_pylist(), first):
+                if row["split"] == split:
+                    found[number] = row["project"], row["words"]
+            first += batch.num_rows
         return found
 
     def rows(self) -> Iterator[Row]:
@@ -176,6 +177,7 @@ class Functions:
         return {
             "functions": self.fingerprint,
             "version": __version__,
+            "order": "canonical" if self.graphs == "dataflow" else "text",
             "graphs": self.graphs,
             "mask": self.mask,
             "keep_docstrings": self.keep_docstrings,
@@ -249,8 +251,17 @@ class _Builder:
         kind: Any = self.graphs
         mask: Any = self.mask
         if row.name is None:
-            return build(row.source, kind, mask, keep_docstrings=self.keep_docstrings)
-        return graph_of(cut_function(row.source, row.name, row.method), kind, mask, self.keep_docstrings)
+            return in_order(build(row.source, kind, mask, keep_docstrings=self.keep_docstrings))
+        return in_order(graph_of(cut_function(row.source, row.name, row.method), kind, mask, self.keep_docstrings))
+
+
+def in_order(graph: CodeGraph) -> CodeGraph:
+    """The graph as models read it: in a data-flow graph, the order of the text must not show, not even by rounding.
+
+    Args:
+        graph: A graph of any kind.
+    """
+    return canonical(graph) if graph.kind == "dataflow" else graph
 
 
 def _block(place: Place, rows: list[Row], wait: Callable[[], list[Any]]) -> Block:

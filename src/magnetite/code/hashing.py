@@ -1,5 +1,7 @@
 """Canonical hash: equal for graphs that differ only in the numbering of their nodes, and for no others.
 
+Canonical order: a numbering that such graphs share, so that a model gets the same numbers in the same places.
+
 Node colours are refined until the colour classes are stable (Weisfeiler and Leman):
 
     c'(v) = h( c(v), Σ_{u→v} h(c(u), label, in), Σ_{v→w} h(c(w), label, out) )
@@ -15,13 +17,14 @@ chains of dependences). Equal graphs always have the same hash.
 Positions above `graph.POSITIONS` share an edge name; the hash distinguishes them by the order of the node numbers.
 """
 
+from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
 
-from magnetite.code.graph import POSITIONS, CodeGraph
+from magnetite.code.graph import EDGE_NAME_NUMBER, EDGE_TYPE_NUMBER, POSITIONS, CodeGraph, Edge
 
 MOST_ROUNDS = 128
 MOST_LEAVES = 64
@@ -50,12 +53,100 @@ def canonical_hash(graph: CodeGraph) -> str:
     True
     """
     arrays = _arrays(graph)
-    labels = zip(graph.types, graph.attributes, graph.depths, strict=True)
-    colours = np.array([_number(*label) for label in labels], dtype=np.uint64)
-    colours, stable = _refine(colours, arrays)
+    colours, stable = _refine(_labels(graph), arrays)
     leaves = _leaves(colours, arrays) if stable else None
     digests = [_digest(graph, leaf) for leaf in leaves or [colours]]
     return min(digests)
+
+
+def canonical(graph: CodeGraph) -> CodeGraph:
+    """The same graph with nodes and edges in canonical order: graphs of equal hash become equal, column by column.
+
+    A model's result does not depend on the numbering of the nodes, but its rounding does, and so does the basis of
+    eigenvectors that share an eigenvalue. The syntax tree is numbered depth first; what decides between children whose
+    order has no meaning is their colour. Graphs whose symmetry needs more than `MOST_LEAVES` choices may keep traces of
+    the numbering that they had. Lines follow their nodes; they are no part of a graph and may differ.
+
+    Args:
+        graph: The graph.
+
+    >>> from magnetite import code
+    >>> one, other = (code.build(f"def f(a, b):\\n    return {text}") for text in ("a + b", "b + a"))
+    >>> one.attributes == other.attributes, canonical(one).attributes == canonical(other).attributes
+    (False, True)
+    """
+    order = _depth_first(graph, _distinct_colours(graph))
+    place = np.empty(len(graph), dtype=np.int64)
+    place[order] = np.arange(len(graph))
+    number = place.tolist()
+    edges = [Edge(number[source], number[target], kind, name) for source, target, kind, name in graph.edges]
+    columns = {
+        name: tuple(column[node] for node in order)
+        for name, column in (
+            ("types", graph.types),
+            ("attributes", graph.attributes),
+            ("depths", graph.depths),
+            ("lines", graph.lines),
+        )
+    }
+    return replace(graph, edges=tuple(sorted(edges, key=_edge_place)), **columns)
+
+
+def _edge_place(edge: Edge) -> tuple[int, int, int, str]:
+    return EDGE_TYPE_NUMBER[edge.type], edge.source, edge.target, edge.name
+
+
+def _distinct_colours(graph: CodeGraph) -> np.ndarray:
+    """A colour for each node that only the graph decides, the smallest of equivalent choices.
+
+    Classes with several members that are left when the hash is known consist of equivalent nodes, because they induce
+    a forest. So it does not matter which of them is chosen to be the first.
+    """
+    arrays = _arrays(graph)
+    colours = _stable(_labels(graph), arrays)
+    colours = min(_leaves(colours, arrays) or [colours], key=lambda leaf: _digest(graph, leaf))
+    while True:
+        values, first, counts = np.unique(colours, return_index=True, return_counts=True)
+        if values.size == colours.size:
+            return colours
+        colours = colours.copy()
+        colours[first[np.argmax(counts > 1)]] ^= _CHOSEN
+        colours = _stable(colours, arrays)
+
+
+def _stable(colours: np.ndarray, arrays: _Arrays) -> np.ndarray:
+    """The colours refined until they are stable, in any number of rounds."""
+    stable = False
+    while not stable:
+        colours, stable = _refine(colours, arrays)
+    return colours
+
+
+def _depth_first(graph: CodeGraph, colours: np.ndarray) -> list[int]:
+    """The nodes in depth-first order of the syntax tree, children by field, position and colour."""
+    colour = colours.tolist()
+    children: dict[int, list[tuple[int, int, int, int]]] = {}
+    roots = set(range(len(graph)))
+    for (source, target, kind, name), (_, _, rank) in zip(graph.edges, _edge_labels(graph), strict=True):
+        if kind == "FIELD":
+            children.setdefault(source, []).append((EDGE_NAME_NUMBER.get(name, 0), rank, colour[target], target))
+            roots.discard(target)
+    # A node that no root leads to lies on a cycle, which a syntax tree does not have.
+    order: list[int] = []
+    seen = [False] * len(graph)
+    stack = sorted(range(len(graph)), key=lambda node: (node in roots, colour[node]))
+    while stack:
+        node = stack.pop()
+        if not seen[node]:
+            seen[node] = True
+            order.append(node)
+            stack += [child for *_, child in sorted(children.get(node, ()), reverse=True)]
+    return order
+
+
+def _labels(graph: CodeGraph) -> np.ndarray:
+    labels = zip(graph.types, graph.attributes, graph.depths, strict=True)
+    return np.array([_number(*label) for label in labels], dtype=np.uint64)
 
 
 def _arrays(graph: CodeGraph) -> _Arrays:

@@ -27,7 +27,7 @@ from magnetite.code.dependencies import (
     SYMBOLS,
     Block,
     MovableParts,
-    blocks,
+    constraints,
     movable_parts,
     traits,
 )
@@ -141,7 +141,11 @@ def reorderings(
     nodes = _parents_first(function)
     _check_lengths(nodes)
     known = traits(nodes, pure_calls)
-    movable = [*movable_parts(nodes, operators, known), *_statement_lists(function, known)]
+    found = constraints(function)
+    parts = (
+        each for each in movable_parts(nodes, operators, known) if not found.fixed.intersection(map(id, each.parts[:1]))
+    )
+    movable = [*parts, *_statement_lists(function, found.blocks, known)]
     free = [(parts, orders) for parts, orders in _without_duplicates(nodes, movable) if not orders.is_fixed]
     return Reorderings(tree, tuple(parts for parts, _ in free), tuple(orders for _, orders in free), limit)
 
@@ -157,9 +161,11 @@ def _check_lengths(nodes: Sequence[ast.AST]) -> None:
                 )
 
 
-def _statement_lists(function: FunctionNode, known: Mapping[int, int]) -> Iterator[MovableParts]:
+def _statement_lists(
+    function: FunctionNode, blocks: Sequence[Block], known: Mapping[int, int]
+) -> Iterator[MovableParts]:
     fixed = _fixed_lists(function)
-    for block in blocks(function):
+    for block in blocks:
         if (id(block.owner), block.field) not in fixed and len(block.statements) > 1:
             yield MovableParts(block.owner, block.field, block.statements, _fenced(block, known))
 

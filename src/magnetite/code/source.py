@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 from magnetite.code.graph import CodeGraph
 
-Kind = Literal["dataflow", "ast", "ast-directed"]
+Kind = Literal["dataflow", "ast", "ast-directed", "tokens"]
 Mask = Literal["strict", "paper"] | None
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 Job = tuple[str, Kind, Mask, bool]
@@ -56,7 +56,8 @@ def build(
 
     Args:
         source: Python source that defines the function.
-        kind: "dataflow", "ast" for the graph of OGB Code2, or "ast-directed" for that graph without inverse edges.
+        kind: "dataflow", "ast" for the graph of OGB Code2, "ast-directed" for that graph without inverse edges, or
+            "tokens" for a path of the tokens of the text.
         mask: Where to hide the function's name: "strict" everywhere, "paper" in the definition and in plain recursive
             calls, None nowhere.
         name: Name or qualified name; needed where the source defines several functions.
@@ -75,7 +76,7 @@ def build_all(
 
     Args:
         path: A Python file.
-        kind: "dataflow", "ast" or "ast-directed".
+        kind: "dataflow", "ast", "ast-directed" or "tokens".
         mask: "strict", "paper" or None, see `build`.
         keep_docstrings: Whether docstrings become nodes.
     """
@@ -94,7 +95,7 @@ def build_files(
 
     Args:
         paths: Python files.
-        kind: "dataflow", "ast" or "ast-directed".
+        kind: "dataflow", "ast", "ast-directed" or "tokens".
         mask: "strict", "paper" or None, see `build`.
         keep_docstrings: Whether docstrings become nodes.
         workers: Number of processes. With more than one, the main code of the calling script must be under
@@ -133,7 +134,7 @@ def graph_of(function: Function, kind: Kind, mask: Mask, keep_docstrings: bool) 
 
     Args:
         function: The function.
-        kind: "dataflow", "ast" or "ast-directed".
+        kind: "dataflow", "ast", "ast-directed" or "tokens".
         mask: "strict", "paper" or None, see `build`.
         keep_docstrings: Whether docstrings become nodes.
     """
@@ -143,11 +144,14 @@ def graph_of(function: Function, kind: Kind, mask: Mask, keep_docstrings: bool) 
         from magnetite.code.dataflow.graph import dataflow_graph
 
         return dataflow_graph(function.node, function.name, mask, function.is_method, keep_docstrings)
-    if kind in ("ast", "ast-directed"):
+    if kind in get_args(Kind):
         from magnetite.code.ast_graph import ast_graph
         from magnetite.code.dataflow.masking import masked_syntax
+        from magnetite.code.tokens import token_graph
 
         masked = masked_syntax(function.node, mask, function.is_method)
+        if kind == "tokens":
+            return token_graph(function.node, function.name, masked, keep_docstrings)
         return ast_graph(function.node, function.name, masked, keep_docstrings, inverses=kind == "ast")
     raise ValueError(f"kind must be one of {', '.join(map(repr, get_args(Kind)))}, got {kind!r}")
 

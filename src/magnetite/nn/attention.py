@@ -72,9 +72,9 @@ class Block(Module):
         activation: gelu or relu.
         norm: post or pre.
         local: A network such as `GNN(width)` that computes the states for queries and keys (SAT).
-        local_added: Whether the states that `local` computes are also added to the output of attention (GPS).
         degree_scaled: Whether `s = 1/√(degree + 1)` instead of 1.
         length_scaled: Whether attention logits grow with the logarithm of the number of nodes.
+        local_added: Whether the states that `local` computes are also added to the output of attention (GPS).
     """
 
     def __init__(

@@ -125,18 +125,30 @@ class LinearEdges(_Linear):
         return self.embed(batch.edge_weight if self.feature == "weight" else edge_feature(batch, self.feature))
 
 
+def embedding_table(size: int, width: int, std: float) -> torch.nn.Embedding:
+    """A table of normally distributed vectors."""
+    table = torch.nn.Embedding(size, width)
+    if std != 1:
+        with torch.no_grad():
+            table.weight.mul_(std)
+    return table
+
+
 class _Categories(Embedding):
     """`Σ_f E_f[x_f]`: the sum of one learned vector for each column of several categorical features."""
 
-    def __init__(self, sizes: Mapping[str, int | Sequence[int]], dropout: Mapping[str, float] | None = None):
+    def __init__(
+        self, sizes: Mapping[str, int | Sequence[int]], dropout: Mapping[str, float] | None = None, std: float = 1.0
+    ):
         super().__init__()
+        self.std = std
         self.sizes = {name: (size,) if isinstance(size, int) else tuple(size) for name, size in sizes.items()}
         self.dropout = dict(dropout or {})
 
     def setup(self, width: int) -> None:
         """Make one table per column; a `ModuleDict` would not take every name of a feature."""
         sizes = [size for columns in self.sizes.values() for size in columns]
-        self.tables = torch.nn.ModuleList(torch.nn.Embedding(size, width) for size in sizes)
+        self.tables = torch.nn.ModuleList(embedding_table(size, width, self.std) for size in sizes)
 
     def embed(self, values: Mapping[str, Tensor]) -> Float[Tensor, "rows d"]:
         """The sum of the vectors, from the values of each feature."""
@@ -150,7 +162,7 @@ class _Categories(Embedding):
                 f"feature {name!r} has dtype {values.dtype}, but categories are integers: convert it with .long(), or "
                 "embed it with LinearNodes or LinearEdges"
             )
-        values = values.long().reshape(len(values), -1)
+        values = (values[:, None] if values.ndim == 1 else values.flatten(1)).long()
         if values.shape[1] != len(sizes):
             raise ValueError(
                 f"feature {name!r} has {values.shape[1]} columns, but {len(sizes)} numbers of categories are given"
@@ -170,10 +182,14 @@ class CategoryNodes(_Categories):
     Args:
         sizes: Number of categories of each feature, by name; for a feature with several columns, one number per column.
         dropout: Probability in training that a category is replaced by category 0 ("unknown"), by name.
+        std: Standard deviation of the vectors at the beginning. An optimiser such as Adam moves each entry by about
+            the learning rate per step, so rare categories of large tables learn faster from small vectors.
     """
 
-    def __init__(self, sizes: Mapping[str, int | Sequence[int]], dropout: Mapping[str, float] | None = None):
-        super().__init__(sizes, dropout)
+    def __init__(
+        self, sizes: Mapping[str, int | Sequence[int]], dropout: Mapping[str, float] | None = None, std: float = 1.0
+    ):
+        super().__init__(sizes, dropout, std)
 
     def forward(self, batch: Batch) -> Float[Tensor, "nodes d"]:
         """The sum of the vectors."""

@@ -132,10 +132,10 @@ class DigraphTransformer(GraphModel):
         norm: post or pre.
         local: A network such as `GNN(width)` for queries and keys, which makes it a Structure-Aware Transformer; each
             layer gets its own copy.
-        local_added: Whether the states that `local` computes are also added to the output of attention, so that
-            messages along the edges reach the states themselves, as in GPS.
         degree_scaled: Whether the output of attention is scaled by `1/√(degree + 1)`, as in SAT.
         length_scaled: Whether attention logits grow with the logarithm of the number of nodes.
+        local_added: Whether the states that `local` computes are also added to the output of attention, so that
+            messages along the edges reach the states themselves, as in GPS.
         repeats: How often the layers are applied one after the other, with the same parameters.
         reach: Which nodes a node attends to along the edges: `all`; `relatives`, its ancestors and descendants;
             `directions`, ancestors in half of the heads and descendants in the other half.

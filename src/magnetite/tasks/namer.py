@@ -17,6 +17,7 @@ from torch import Tensor
 
 from magnetite.code.corpus.words import words_of
 from magnetite.code.features import to_digraphs
+from magnetite.code.functions import in_order
 from magnetite.code.graph import CodeGraph
 from magnetite.code.source import build
 from magnetite.code.vocabulary import NONE, UNKNOWN, Vocabulary
@@ -35,8 +36,8 @@ ADVICE = "copy it from the run again, or train again"
 AT_ONCE = 32
 """Number of functions that are answered at a time."""
 
-BRANCHES, BEAM = 24, 48
-"""Number of words that are considered at each position, and of beginnings that are continued."""
+BRANCHES, BEAM = 12, 24
+"""Number of words that are considered at each position, and of beginnings that are continued; at least those asked."""
 
 SUBWORDS = 5
 """Number of sub-words of an attribute that a model reads."""
@@ -238,7 +239,7 @@ class Namer:
         if kind.startswith("ogb"):
             raise ValueError(f"a model of OGB's own graphs ({kind}) cannot name other functions: train with graphs=ast")
         mask: Any = self.vocabularies.mask
-        return build(source, kind, mask, name, self.vocabularies.keep_docstrings)
+        return in_order(build(source, kind, mask, name, self.vocabularies.keep_docstrings))
 
     def propose(self, functions: Sequence[str | CodeGraph], top: int = 5) -> list[Proposals]:
         """The most probable lists of words for each function.
@@ -270,16 +271,17 @@ class Namer:
         if top < 1:
             raise ValueError(f"top must be a positive integer, got {top}")
         found: list[tuple[Proposals, float | None]] = [([], None) for _ in functions]
-        for rows, logits in self._logits(functions):
+        for groups, logits in self._logits(functions):
             probabilities = logits.softmax(-1)
             used = -(-probabilities.clamp(max=1)).log1p().sum(1).expm1()  # exact also for tiny probabilities
-            best = probabilities.topk(min(BRANCHES, logits.shape[-1]), dim=-1)
-            each = zip(rows, best.values.tolist(), best.indices.tolist(), used, strict=True)
-            for row, values, numbers, probable in each:
+            best = probabilities.topk(min(max(BRANCHES, top), logits.shape[-1]), dim=-1)
+            each = zip(groups, best.values.tolist(), best.indices.tolist(), used, strict=True)
+            for rows, values, numbers, probable in each:
                 known = self.vocabularies.word_numbers
-                words = {known.get(word, self.vocabularies.unknown) for word in present[row]}
-                likelihood = float(probable[sorted(words)].mean()) if words else None
-                found[row] = self._lists(values, numbers)[:top], likelihood
+                lists = self._lists(values, numbers, max(BEAM, 2 * top))[:top]
+                for row in rows:
+                    words = {known.get(word, self.vocabularies.unknown) for word in present[row]}
+                    found[row] = list(lists), float(probable[sorted(words)].mean()) if words else None
         return found
 
     def answers(self, functions: Sequence[str | CodeGraph]) -> list[list[str]]:
@@ -289,34 +291,42 @@ class Namer:
             functions: Sources of one function each, or graphs that `graph` made.
         """
         found: list[list[str]] = [[] for _ in functions]
-        for rows, logits in self._logits(functions):
-            for row, numbers in zip(rows, self.model.head.lowered(logits).argmax(-1).tolist(), strict=True):
-                found[row] = self.vocabularies.decode(numbers)
+        for groups, logits in self._logits(functions):
+            for rows, numbers in zip(groups, self.model.head.lowered(logits).argmax(-1).tolist(), strict=True):
+                for row in rows:
+                    found[row] = self.vocabularies.decode(numbers)
         return found
 
     def _logits(
         self, functions: Sequence[str | CodeGraph]
-    ) -> Iterator[tuple[list[int], Float[Tensor, "graphs length words"]]]:
-        """Logits of the functions that are small enough, with their numbers, those of similar size together."""
+    ) -> Iterator[tuple[list[list[int]], Float[Tensor, "graphs length words"]]]:
+        """Logits of the functions that are small enough, with their numbers, those of similar size together.
+
+        Functions with equal graphs are computed once, so that their answers agree whatever else is in their batch.
+        """
         if isinstance(functions, str | CodeGraph):
             raise TypeError("give a list of functions, even for a single one")
-        graphs = [self.graph(each) if isinstance(each, str) else each for each in functions]
-        fitting = [row for row, graph in enumerate(graphs) if len(graph) <= self.vocabularies.max_nodes]
-        fitting.sort(key=lambda row: len(graphs[row]))
-        for first in range(0, len(fitting), AT_ONCE):
-            rows = fitting[first : first + AT_ONCE]
+        graphs = [self.graph(each) if isinstance(each, str) else in_order(each) for each in functions]
+        same: dict[tuple[Any, ...], list[int]] = {}
+        for row, graph in enumerate(graphs):
+            if len(graph) <= self.vocabularies.max_nodes:
+                same.setdefault((graph.types, graph.attributes, graph.depths, graph.edges), []).append(row)
+        groups = sorted(same.values(), key=lambda rows: len(graphs[rows[0]]))
+        for first in range(0, len(groups), AT_ONCE):
+            part = groups[first : first + AT_ONCE]
             with torch.inference_mode(), warnings.catch_warnings():
                 warnings.simplefilter("ignore", PotentialWarning)  # the potential is that of the training
-                logits = self.model(self.vocabularies.digraphs([graphs[row] for row in rows]))
-            yield rows, logits
+                logits = self.model(self.vocabularies.digraphs([graphs[rows[0]] for rows in part]))
+            yield part, logits
 
-    def _lists(self, probabilities: list[list[float]], numbers: list[list[int]]) -> Proposals:
+    def _lists(self, probabilities: list[list[float]], numbers: list[list[int]], beam: int) -> Proposals:
         """Lists of words by beam search; positions are independent, so a beginning never becomes more probable."""
         end, unknown = self.vocabularies.end, self.vocabularies.unknown
         begun: dict[tuple[int, ...], float] = {(): 1.0}
         found: dict[tuple[int, ...], float] = {}
+        longer: dict[tuple[int, ...], float] = {}
         for values, words in zip(probabilities, numbers, strict=True):
-            longer: dict[tuple[int, ...], float] = {}
+            longer = {}
             for prefix, so_far in begun.items():
                 for value, word in zip(values, words, strict=True):
                     if word == end:
@@ -324,8 +334,8 @@ class Namer:
                     else:
                         whole = prefix if word == unknown else (*prefix, word)
                         longer[whole] = longer.get(whole, 0.0) + so_far * value
-            begun = dict(heapq.nlargest(BEAM, longer.items(), key=itemgetter(1)))
-        for prefix, probability in begun.items():
+            begun = dict(heapq.nlargest(beam, longer.items(), key=itemgetter(1)))
+        for prefix, probability in longer.items():  # all of them: rare ones may add to lists that ended before
             found[prefix] = found.get(prefix, 0.0) + probability
         found.pop((), None)
         ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))

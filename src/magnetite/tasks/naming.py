@@ -1,9 +1,12 @@
 """The naming task: the words of a function's name from its graph."""
 
+import hashlib
+import json
 import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,10 +23,18 @@ from magnetite.batching import Batch
 from magnetite.code.blocks import Block
 from magnetite.code.code2 import Graphs
 from magnetite.code.functions import Functions
-from magnetite.encodings.checks import COUNT, COUNT_OR_NONE, DEPTH, DROPOUT, SIZE, SIZE_OR_NONE, Domain
+from magnetite.encodings.checks import COUNT, COUNT_OR_NONE, DEPTH, DROPOUT, POSITIVE, SIZE, SIZE_OR_NONE, Domain
 from magnetite.graphs import Digraphs
+from magnetite.io.storage import LOCK, DamagedFile, locked, read_tensors, write_json, write_tensors
 from magnetite.linalg.potential import Relative
-from magnetite.nn.embeddings import CategoryEdges, CategoryNodes, Embedding, Embeddings, node_feature
+from magnetite.nn.embeddings import (
+    CategoryEdges,
+    CategoryNodes,
+    Embedding,
+    Embeddings,
+    embedding_table,
+    node_feature,
+)
 from magnetite.nn.heads import SequenceHead
 from magnetite.tasks.base import SPLITS, Examples, Presets, Split, Task, check_split
 from magnetite.tasks.namer import VOCABULARY, Namer, Vocabularies, subwords_of
@@ -82,6 +93,13 @@ PRESETS: Presets = {
         "encoding": {"k": 16},
         "data": {"pairs": 2**23},
     },
+    # Without a graph: a transformer over the tokens of the text, of the same size.
+    "tokens": {
+        "base": "base",
+        "positions": "sinusoidal",
+        "task": {"graphs": "tokens"},
+        "model": {"degree_scaled": False},
+    },
     "paper": {"base": "dataflow-magnetic"},
     # For users: attributes are also read as the words that they consist of.
     "best": {
@@ -114,13 +132,14 @@ class Naming(Task):
 
     Args:
         data: Folder of a corpus, written by `magnetite data functions`, or of OGB's Code2.
-        graphs: Kind of graph: dataflow, ast, ast-directed, or OGB's own as ogb and ogb-directed.
+        graphs: Kind of graph: dataflow, ast, ast-directed, tokens (a path), or OGB's own as ogb and ogb-directed.
         words: Number of words of names in the vocabulary.
         attributes: Number of texts of node attributes in the vocabulary.
         subwords: Number of words of which attributes consist in the vocabulary; 0 reads whole attributes only.
         length: Number of words that are predicted.
         max_nodes: Number of nodes of the largest graph.
         attribute_dropout: Probability in training that an attribute is replaced by "unknown".
+        embedding_std: Standard deviation of the vectors of types, attributes and words at the beginning.
         lowered: Whether the probabilities of "unknown" and "end of name" are lowered by offsets, tuned in validation.
         mask: Where the function's name is hidden: strict, paper or nowhere, see `magnetite.code.build`.
         keep_docstrings: Whether docstrings are part of the graph.
@@ -132,7 +151,7 @@ class Naming(Task):
     presets: ClassVar[Presets] = PRESETS
     potential = Relative  # as in the paper
     generates: ClassVar[bool] = False
-    model_options: ClassVar[tuple[str, ...]] = ("attribute_dropout", "lowered")
+    model_options: ClassVar[tuple[str, ...]] = ("attribute_dropout", "embedding_std", "lowered")
 
     data: str | Path
     graphs: Annotated[str, KINDS] = "dataflow"
@@ -142,6 +161,7 @@ class Naming(Task):
     length: Annotated[int, DEPTH] = 5
     max_nodes: Annotated[int, COUNT] = 1_000
     attribute_dropout: Annotated[float, DROPOUT] = 0.15
+    embedding_std: Annotated[float, POSITIVE] = 1.0
     lowered: bool = True
     mask: Annotated[str, MASKS] = "strict"
     keep_docstrings: bool = False
@@ -184,6 +204,15 @@ class Naming(Task):
     @cached_property
     def vocabularies(self) -> Vocabularies:
         """The vocabularies of the training functions."""
+        path = self._folder / VOCABULARY
+        with locked(self._folder / f"{LOCK}-{VOCABULARY}", str(path), wait=True):
+            with suppress(FileNotFoundError, DamagedFile):
+                return Vocabularies.read(path)
+            found = self._counted()
+            write_json(path, found.to_dict())
+        return found
+
+    def _counted(self) -> Vocabularies:
         words, texts = Counter[str](), Counter[str]()
         for block in self._blocks["train"]:
             words.update(word for name in block.words for word in name)
@@ -221,9 +250,9 @@ class Naming(Task):
     def embedding(self) -> Embeddings:
         """The sum of the vectors of type, attribute and depth, and the mean of those of the words of the attribute."""
         sizes, rate = self.vocabularies.node_sizes, self.attribute_dropout
-        whole = CategoryNodes(sizes, dropout={"attribute": rate} if rate else None)
+        whole = CategoryNodes(sizes, {"attribute": rate} if rate else None, self.embedding_std)
         known = len(self.vocabularies.subwords)
-        return [whole, SubwordNodes(known + 2, dropout=rate)] if known else whole
+        return [whole, SubwordNodes(known + 2, rate, std=self.embedding_std)] if known else whole
 
     def edge_embedding(self) -> Embedding:
         """Type, and name or direction of the edges."""
@@ -262,12 +291,7 @@ class Naming(Task):
     def answer_table(self, split: str, answers: Int[Tensor, "functions length"]) -> dict[str, Any]:
         """One row per function of a split: id, project, words of the name, predicted words and their scores."""
         graphs = self._examples(split).graphs
-        named = {
-            int(number): words
-            for block in self._blocks[split]
-            for number, words in zip(block.ids.tolist(), block.words, strict=True)
-        }
-        projects = self.functions.projects(split)
+        names = self.functions.names(split)
         table: dict[str, list[Any]] = {
             name: [] for name in ("id", "project", "words", "predicted", "nodes", "f1", "f1_dropped")
         }
@@ -278,9 +302,10 @@ class Naming(Task):
         for number, answered, size, found in sorted(rows):
             predicted = self.vocabularies.decode(found) if answered else []
             scores = WordScores()
-            scores.update([predicted], [named[number]])
+            project, words = names[number]
+            scores.update([predicted], [words])
             counted = scores.compute()
-            row = (number, projects.get(number, ""), list(named[number]), predicted, size if answered else 0)
+            row = (number, project, words, predicted, size if answered else 0)
             for column, value in zip(table, (*row, counted["f1"], counted["f1_dropped"]), strict=True):
                 table[column].append(value)
         numbers = ("id", "nodes", "f1", "f1_dropped")
@@ -302,16 +327,42 @@ class Naming(Task):
         return {split: list(functions.blocks(split)) for split in SPLITS}
 
     @cached_property
+    def _folder(self) -> Path:
+        """Where vocabularies and numbered graphs are kept, since loading them is faster than making them."""
+        options = [self.words, self.attributes, self.subwords, self.length, self.max_nodes, self.most]
+        blocks = self.functions.cache
+        key = hashlib.sha256(json.dumps([blocks.name, *options]).encode()).hexdigest()[:16]
+        return blocks.parent / f"{self.graphs}-numbered-{key}"
+
+    @cached_property
     def _held(self) -> dict[str, Examples]:
         return {}
 
     def _examples(self, split: str) -> Examples:
         check_split(split)
         if split not in self._held:
-            self._held[split] = self._made(split)
+            self._held[split] = self._stored(split)
         return self._held[split]
 
-    def _made(self, split: str) -> Examples:
+    def _stored(self, split: str) -> Examples:
+        """The functions of a split, from the cache if they are there; one process makes them, others wait."""
+        path = self._folder / f"{split}.safetensors"
+        with locked(self._folder / f"{LOCK}-{split}", str(path), wait=True):
+            try:
+                tensors, counts = read_tensors(path)
+                found = Examples.from_tensors(tensors)
+            except (FileNotFoundError, DamagedFile):
+                found, counts = self._made(split)
+                write_tensors(path, found.tensors(), counts)
+        if counts["left_out"] != "0":
+            fate = "left out" if split == "train" else "counted as empty answers"
+            Console(stderr=True, soft_wrap=True, highlight=False).print(
+                f"{split}: {int(counts['answered']):,} functions; {int(counts['left_out']):,} are {fate}, "
+                f"{int(counts['failed']):,} of them without a graph, the others with more than {self.max_nodes:,} nodes"
+            )
+        return found
+
+    def _made(self, split: str) -> tuple[Examples, dict[str, str]]:
         """The functions of a split; beyond training, those without a graph are single nodes without an answer."""
         parts: list[Digraphs] = []
         rows: list[tuple[int, tuple[str, ...]]] = []
@@ -337,9 +388,10 @@ class Naming(Task):
         answered = len(rows)
         if split != "train" and missing:
             graphs, rows = Digraphs.concat([graphs, _single_nodes(graphs, len(missing))]), rows + missing
-        self._report(split, answered, missing)
         features = self._targets(rows) | {"answered": (torch.arange(len(rows)) < answered).to(torch.int8)}
-        return Examples(graphs.replace(graph_features=features))
+        failed = sum(len(block.failed) for block in self._blocks[split])
+        counts = {"answered": answered, "left_out": len(missing), "failed": failed}
+        return Examples(graphs.replace(graph_features=features)), {name: str(count) for name, count in counts.items()}
 
     def _targets(self, rows: Sequence[tuple[int, tuple[str, ...]]]) -> dict[str, Tensor]:
         vocabularies = self.vocabularies
@@ -353,16 +405,6 @@ class Naming(Task):
             "count": torch.tensor([len(set(name)) for _, name in rows], dtype=torch.int32),
         }
 
-    def _report(self, split: str, answered: int, missing: Sequence[object]) -> None:
-        """Say how many functions have no graph, and what becomes of them."""
-        failed = sum(len(block.failed) for block in self._blocks[split])
-        if missing:
-            fate = "left out" if split == "train" else "counted as empty answers"
-            Console(stderr=True, soft_wrap=True, highlight=False).print(
-                f"{split}: {answered:,} functions; {len(missing) - failed:,} with more than {self.max_nodes:,} nodes "
-                f"and {failed:,} without a graph are {fate}"
-            )
-
 
 class SubwordNodes(Embedding):
     """The mean of the vectors of a node's words: `Σ_i E[w_i] / m` over those of the `m` words that exist.
@@ -371,15 +413,22 @@ class SubwordNodes(Embedding):
         size: Number of categories: 0 is "none", 1 is "unknown".
         dropout: Probability in training that all words of a node are left out.
         feature: Node feature with the numbers of the words.
+        std: Standard deviation of the vectors at the beginning.
     """
 
-    def __init__(self, size: Annotated[int, SIZE], dropout: Annotated[float, DROPOUT] = 0.0, feature: str = "subwords"):
+    def __init__(
+        self,
+        size: Annotated[int, SIZE],
+        dropout: Annotated[float, DROPOUT] = 0.0,
+        feature: str = "subwords",
+        std: float = 1.0,
+    ):
         super().__init__()
-        self.size, self.dropout, self.feature = size, dropout, feature
+        self.size, self.dropout, self.feature, self.std = size, dropout, feature, std
 
     def setup(self, width: int) -> None:
         """Make the table."""
-        self.table = torch.nn.Embedding(self.size, width)
+        self.table = embedding_table(self.size, width, self.std)
 
     def forward(self, batch: Batch) -> Float[Tensor, "nodes d"]:
         """The mean vectors; zero for nodes without words."""

@@ -285,7 +285,7 @@ def import_names(draft: Draft, node: ast.Import | ast.ImportFrom, parent: int, f
     """`import` binds names to modules; the order of the names in one import is irrelevant."""
     origin = "." * (node.level or 0) + (node.module or "") if isinstance(node, ast.ImportFrom) else None
     index = draft.add(type(node).__name__, origin, parent, field, node.lineno)
-    group = Group([], [len(draft.log)], draft.unit)
+    group = Group(node.names[0], [], [len(draft.log)], draft.unit)
     bound = Counter(map(_bound, node.names))
     for entry in node.names:
         shown = f"{entry.name} as {entry.asname}" if entry.asname else entry.name

@@ -182,7 +182,7 @@ def joined_string(draft: Draft, node: Any, parent: int, field: str) -> Path:
 def binary_operator(draft: Draft, node: ast.BinOp, parent: int, field: str) -> Path:
     """`a + b`: both operands of a commutative operator have the edge name `input`, unless `+` concatenates."""
     index, kind, side_effects = draft.add("BinOp", None, parent, field, node.lineno), type(node.op), draft.side_effects
-    group = Group([len(draft.nodes)], [len(draft.log)], draft.unit)
+    group = Group(node.left, [len(draft.nodes)], [len(draft.log)], draft.unit)
     left = RULES.get(type(node.left), generic)(draft, node.left, index, "input")
     draft.add(kind.__name__, None, index, "op")
     group.ends.append(len(draft.log))
@@ -219,7 +219,8 @@ def boolean_operator(draft: Draft, node: ast.BoolOp, parent: int, field: str) ->
     """`a and b`: every operand but the first may be skipped."""
     index = draft.add("BoolOp", None, parent, field, node.lineno)
     draft.add(type(node.op).__name__, None, index, "op")
-    group, side_effects = Group([len(draft.nodes)], [len(draft.log)], draft.unit), draft.side_effects
+    side_effects = draft.side_effects
+    group = Group(node.values[0], [len(draft.nodes)], [len(draft.log)], draft.unit)
     visit(draft, node.values[0], index, "input")
     group.ends.append(len(draft.log))
     _short_circuit(draft, node.values[1:], index, ("input",), group)

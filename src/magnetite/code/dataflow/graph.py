@@ -77,6 +77,18 @@ def _calls(draft: Draft, writes: dict[tuple[int, int], bool], itself: References
 def ordered_operands(draft: Draft, locations: Locations) -> Iterator[tuple[int, str]]:
     """Operands, keywords, set elements and import aliases whose order matters after all, with numbered edge names.
 
+    Args:
+        draft: The walked function.
+        locations: Its locations.
+    """
+    for group in ordered_groups(draft, locations):
+        for position, number in enumerate(group.nodes):
+            yield number, numbered(draft.nodes[number][FIELD], position)
+
+
+def ordered_groups(draft: Draft, locations: Locations) -> Iterator[Group]:
+    """The groups whose order matters after all.
+
     `xs.pop() + len(xs)` is not `len(xs) + xs.pop()`: one operand writes what the other accesses.
 
     Args:
@@ -89,8 +101,7 @@ def ordered_operands(draft: Draft, locations: Locations) -> Iterator[tuple[int, 
     for group in draft.groups:
         first = bisect_left(writing, group.ends[0])
         if first < len(writing) and writing[first] < group.ends[-1] and _in_conflict(group, draft, locations):
-            for position, number in enumerate(group.nodes):
-                yield number, numbered(draft.nodes[number][FIELD], position)
+            yield group
 
 
 def _writing(draft: Draft, locations: Locations) -> list[int]:

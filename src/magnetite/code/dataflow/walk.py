@@ -63,6 +63,8 @@ class Frame:
 class Group:
     """Children whose order is irrelevant unless one writes what another accesses: their nodes and log positions."""
 
+    first: ast.AST
+    """The first of them in the syntax tree."""
     nodes: list[int]
     ends: list[int]
     unit: int
@@ -248,7 +250,9 @@ def visit_list(draft: Draft, nodes: Sequence[ast.AST | None], parent: int, field
 
 def visit_unordered(draft: Draft, nodes: Sequence[ast.AST], parent: int, field: str) -> None:
     """Walk over elements whose position is irrelevant, unless `graph.ordered_operands` finds a conflict later."""
-    group, side_effects = Group([], [len(draft.log)], draft.unit), draft.side_effects
+    if not nodes:
+        return
+    group, side_effects = Group(nodes[0], [], [len(draft.log)], draft.unit), draft.side_effects
     for node in nodes:
         group.nodes.append(len(draft.nodes))
         RULES.get(type(node), generic)(draft, node, parent, field)
