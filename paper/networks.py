@@ -31,13 +31,13 @@ HYPOTHESES: dict[str, Any] = {
 
 QUICK: Any = {
     "task": {
-        "train": 20_000, "valid": 1_000, "test": 1_000,
-        "shortest": 5, "train_longest": 6, "valid_longest": 7, "longest": 8,
+        "train": 10_000, "valid": 1_000, "test": 1_000,
+        "shortest": 4, "train_longest": 5, "valid_longest": 6, "longest": 7,
         "compact": 0.5, "merging": 0.5,
     },
     "optim": {"batch": 64, "epochs": 3.0},
 }  # fmt: skip
-"""Minutes on one core: lengths 5 and 6, validated at 7 and tested at 8."""
+"""Minutes on one core: lengths 4 and 5, validated at 6 and tested at 7."""
 
 COLUMNS = (
     "accuracy", "accuracy/random", "accuracy/compact", "accuracy/merging", "known:balanced_accuracy", "known:auc",
