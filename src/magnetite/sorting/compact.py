@@ -3,7 +3,7 @@
 The compiled loops are in `magnetite.kernels.cpu.compact`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import ModuleType
 
 import numpy as np
@@ -126,7 +126,7 @@ def relabel(networks: SortingNetworks, seed: int, start: int = 0) -> SortingNetw
 
 
 def spoil(
-    networks: SortingNetworks, seed: int, changes: Iterable[str] = ("remove", "rewire", "swap"), start: int = 0
+    networks: SortingNetworks, seed: int, changes: Sequence[str] = ("remove", "rewire", "swap"), start: int = 0
 ) -> tuple[SortingNetworks, Int[Tensor, " found"]]:
     """Make incorrect networks by one random change anywhere; the checker decides, and further changes are tried.
 

@@ -55,7 +55,7 @@ def matched_pairs(
     Returns:
         Correct networks, incorrect networks, and the number of the kind of each pair.
 
-    >>> correct, wrong, kinds = matched_pairs(100, [7], {"compact": 1}, seed=0, chunk=100)
+    >>> correct, wrong, kinds = matched_pairs(100, [7], {"compact": 1.0}, seed=0, chunk=100)
     >>> torch.equal(correct.sizes, wrong.sizes), bool(correct.is_correct().all()), bool(wrong.is_correct().any())
     (True, True, False)
     """
