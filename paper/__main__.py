@@ -13,7 +13,10 @@ from paper import (
     claims,
     examples,
     hypotheses,
+    known,
+    multi_q,
     namer,
+    networks,
     playground,
     robustness,
     sorting,
@@ -40,6 +43,9 @@ TRAINED: dict[str, Callable[[Request], None]] = {
     "figure-tried-sorting": best.figure_candidates,
     "figure-best-sorting": best.figure_sorting,
     "figure-best-distance": best.figure_distance,
+    "figure-networks": networks.figure,
+    "figure-quick-networks": networks.figure_quick,
+    "figure-multi-q": multi_q.figure,
     "hypotheses": hypotheses.show,
     "claims": claims.judge,
     "table-code": table_code.figure,
@@ -51,6 +57,7 @@ OWN: dict[str, typer.Typer] = {
     "baselines-code": table_code.app,
     "robustness-code": robustness.app,
     "ship-namer": namer.app,
+    "known-networks": known.app,
 }
 """Commands with options of their own."""
 

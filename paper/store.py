@@ -8,6 +8,7 @@ from typing import Any
 
 from magnetite.io.record import ADVICE, read_record
 from magnetite.io.storage import DamagedFile
+from magnetite.tasks.base import SPLITS
 from magnetite.training.config import Config
 
 HASH_LENGTH = 12
@@ -46,9 +47,18 @@ class Result:
 
     @cached_property
     def metrics(self) -> dict[str, float]:
-        """Metrics of the test split, and those of validation for groups (such as `accuracy/12`) that only it has."""
+        """Metrics of the test split, and those of validation for groups (such as `accuracy/12`) that only it has.
+
+        Metrics of further sets of examples have the name of the set before them, as in `known:accuracy`.
+        """
         splits = self.content["result"]["figures"]
-        return {**{name: value for name, value in splits["valid"].items() if "/" in name}, **splits["test"]}
+        others = {
+            f"{split}:{name}": value
+            for split, figures in splits.items()
+            if split not in SPLITS
+            for name, value in figures.items()
+        }
+        return {**{name: value for name, value in splits["valid"].items() if "/" in name}, **splits["test"], **others}
 
     def provenance(self) -> dict[str, Any]:
         """How the result was obtained."""

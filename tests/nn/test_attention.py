@@ -1,13 +1,14 @@
 """Attention: padding is not attended to, biases are added to logits, local networks give queries and keys only."""
 
 import math
+import re
 
 import pytest
 import torch
 
 import magnetite as mt
 from magnetite import nn
-from magnetite.nn.attention import Attention, Block, attention_biases
+from magnetite.nn.attention import Attention, Block, attention_biases, seen_nodes
 from magnetite.nn.encoders.base import Positions
 from tests.batching.cases import fixed
 from tests.nn.zoo import WIDTH, generic_digraphs
@@ -125,3 +126,61 @@ def test_wrong_options_are_rejected():
         Block(WIDTH, norm="batch")
     with pytest.raises(ValueError, match="activation must be one of gelu, relu, got 'tanh'"):
         Block(WIDTH, activation="tanh")
+
+
+def reaches(count: int, edges: list[tuple[int, int]]) -> list[set[int]]:
+    """The nodes that each node reaches, itself included, by a search."""
+    found = []
+    for start in range(count):
+        seen, open_nodes = {start}, [start]
+        while open_nodes:
+            node = open_nodes.pop()
+            new = {target for source, target in edges if source == node} - seen
+            seen |= new
+            open_nodes += new
+        found.append(seen)
+    return found
+
+
+def test_nodes_see_their_ancestors_and_descendants_and_the_graph_token():
+    edges = [(0, 1), (1, 2), (3, 2), (2, 4), (5, 4), (6, 0)]
+    graphs = mt.Digraphs.from_edges([[u for u, _ in edges], [v for _, v in edges]])
+    batch = mt.batch(mt.Digraphs.concat([graphs, mt.Digraphs.from_edges([[0], [1]])]))
+    relatives = seen_nodes(batch, "relatives", 4)[0][0, 0]
+    directions = seen_nodes(batch, "directions", 4)[0][0]
+    after = reaches(7, edges)
+    for u in range(7):
+        for v in range(7):
+            assert bool(relatives[u, v]) == (v in after[u] or u in after[v])
+            assert directions[:, u, v].tolist() == [u in after[v]] * 2 + [v in after[u]] * 2
+    assert bool(relatives[:7, 7:].all()) and bool(relatives[7:].all())
+
+
+def test_a_node_does_not_depend_on_nodes_that_it_does_not_see():
+    torch.manual_seed(0)
+    batch = mt.batch(mt.Digraphs.from_edges([[0, 2], [1, 3]]))  # two parts
+    model = nn.DigraphTransformer(WIDTH, 2, nn.NodeHead(3), nn.SinusoidalEncoder(WIDTH), reach="directions").eval()
+    states = torch.randn(4, WIDTH, requires_grad=True)
+    (model.body(states, batch, Positions())[0] * torch.randn(WIDTH)).sum().backward()
+    assert states.grad is not None
+    assert bool((states.grad[:2] != 0).any(1).all()) and not bool(states.grad[2:].any())
+
+
+def test_repeated_layers_are_deeper_models_with_the_same_parameters():
+    torch.manual_seed(0)
+    graphs = generic_digraphs(0, count=2)
+    once, thrice = (
+        nn.DigraphTransformer(WIDTH, layers, nn.GraphHead(2), nn.SinusoidalEncoder(WIDTH), repeats=repeats).eval()
+        for layers, repeats in ((3, 1), (1, 3))
+    )
+    assert thrice.parameter_count < once.parameter_count
+    shared = thrice.state_dict()
+    once.load_state_dict({name: shared[re.sub(r"^blocks.\d", "blocks.0", name)] for name in once.state_dict()})
+    torch.testing.assert_close(once(graphs), thrice(graphs))
+
+
+def test_bad_reaches_are_named():
+    with pytest.raises(ValueError, match="unknown reach 'up': choose one of all, relatives, directions"):
+        nn.DigraphTransformer(WIDTH, 1, nn.GraphHead(2), reach="up")
+    with pytest.raises(ValueError, match="needs at least two heads, got heads=1"):
+        nn.DigraphTransformer(WIDTH, 1, nn.GraphHead(2), reach="directions", heads=1)

@@ -173,6 +173,9 @@ HEADS: dict[str, tuple[Head, dict[str, object]]] = {
     "pairs": (nn.PairHead(2, hidden=WIDTH), {"length_scaled": True}),
     "local": (nn.GraphHead(2), {"local": nn.GNN(WIDTH, steps=1), "degree_scaled": True}),
     "local, added": (nn.GraphHead(2), {"local": nn.GNN(WIDTH, steps=1), "local_added": True, "norm": "pre"}),
+    "repeated": (nn.GraphHead(2), {"repeats": 3}),
+    "relatives": (nn.GraphHead(2), {"reach": "relatives"}),
+    "directions": (nn.GraphHead(2, "sum"), {"reach": "directions", "length_scaled": True}),
     "GCN": (nn.GraphHead(2, "sum"), {"local": nn.GCN(WIDTH, steps=1), "degree_scaled": True}),
 }
 

@@ -131,3 +131,77 @@ def test_options_of_the_embedding_do_not_change_the_data(tmp_path):
 
     assert describe(Sorting(places=24, borders=2)) == describe(Sorting())
     assert describe(Sorting(train_longest=9)) != describe(Sorting())
+
+
+MIXED = {"compact": 0.5, "merging": 0.25, "shortest": 4, "train_longest": 6, "valid_longest": 7, "longest": 9}
+
+
+def test_compact_networks_are_mixed_into_all_splits():
+    task = Sorting(train=400, valid=40, test=40, **MIXED)
+    for split, lengths in (("train", {4, 5, 6}), ("valid", {7}), ("test", {8, 9})):
+        graphs = task.shard(split, 0).graphs
+        count = task.split(split).count
+        labels, kinds = graphs.graph_features["label"], graphs.graph_features["kind"]
+        assert labels.tolist() == [1] * count + [0] * count
+        assert torch.equal(kinds[:count], kinds[count:])
+        assert set(graphs.graph_features["length"].tolist()) == lengths
+        shares = (kinds[:count].bincount(minlength=3) / count - torch.tensor([0.25, 0.5, 0.25])).abs()
+        assert float(shares.max()) < 0.08
+        assert torch.equal(networks_of(graphs).is_correct().long(), labels)
+
+
+def test_mixed_shards_and_streams_are_parts_of_one_whole():
+    whole = networks_of(Sorting(train=100, shard_size=100, **MIXED).shard("train", 0).graphs)
+    parts = [networks_of(Sorting(train=100, shard_size=30, **MIXED).shard("train", i).graphs) for i in range(4)]
+    assert [net for part in parts for net in part[: len(part) // 2]] == list(whole[:100])
+    first, second = islice(Sorting(**MIXED).stream(seed=0, batch=64), 2)
+    again = next(Sorting(**MIXED).stream(seed=0, batch=64, start=1))
+    assert torch.equal(second.graphs.edges, again.graphs.edges)
+    assert not torch.equal(first.graphs.node_ptr, second.graphs.node_ptr)
+    assert int(first.graphs.graph_features["label"].sum()) == 32
+
+
+def test_options_of_the_mixture_are_checked():
+    with pytest.raises(ValueError, match=r"compact \+ merging must be at most 1"):
+        Sorting(compact=0.7, merging=0.7)
+    with pytest.raises(ValueError, match="train_reversed has no effect"):
+        Sorting(compact=0.5, train_reversed=True)
+    with pytest.raises(ValueError, match="longest must be at most 20, got 21"):
+        Sorting(longest=21)
+
+
+def test_the_papers_data_have_the_options_that_they_had():
+    assert not {"compact", "merging", "longest", "shortest", "ports"} & Sorting().data_options().keys()
+    assert Sorting(compact=0.5).data_options()["compact"] == 0.5
+
+
+def test_longer_networks_can_be_tested():
+    task = Sorting(test=6, longest=20, valid_longest=16)
+    graphs = task.shard("test", 0).graphs
+    assert set(graphs.graph_features["length"].tolist()) <= {17, 18, 19, 20}
+    assert graphs.graph_features["label"][:12].tolist() == [1] * 6 + [0] * 6
+
+
+def test_known_networks_are_an_evaluation_set():
+    graphs = Sorting(longest=12, train_longest=8, valid_longest=9).examples("known").graphs
+    kinds, labels = graphs.graph_features["kind"], graphs.graph_features["label"]
+    assert kinds.unique().tolist() == [3, 4, 5]  # the smallest, one comparator removed, one rewired
+    assert torch.equal(labels == 1, kinds == 3)
+    assert int((kinds == 3).sum()) == 8 * 6
+    assert int((kinds == 4).sum()) == 8 * (16 + 19 + 25 + 29 + 35 + 39)
+    assert torch.equal(networks_of(graphs).is_correct().long(), labels)
+
+
+def test_ports_say_which_output_enters_which_input():
+    network = SortingNetworks.from_networks([mt.sorting.SortingNetwork(3, [(0, 2), (0, 1), (1, 2), (1, 2)])])
+    graphs = network.to_digraphs(ports=True)
+    both = zip(graphs.edges.T.tolist(), graphs.edge_features["ports"].tolist(), strict=True)
+    found = [(*edge, *port) for edge, port in both]
+    assert sorted(found) == [(0, 1, 0, 0), (0, 2, 1, 1), (1, 2, 1, 0), (2, 3, 0, 0), (2, 3, 1, 1)]
+    task = Sorting(train=20, ports=True)
+    graphs = task.shard("train", 0).graphs
+    wires, ports = graphs.node_features["wires"].long(), graphs.edge_features["ports"].long()
+    source, target = graphs.edges.long() + graphs.node_ptr[:-1].repeat_interleave(graphs.edge_ptr.diff())
+    one, two = wires[source].gather(1, ports[:, :1]), wires[target].gather(1, ports[:, 1:])
+    assert torch.equal(one, two)  # the wire of the edge
+    assert task.edge_embedding() is not None and Sorting().edge_embedding() is None

@@ -54,6 +54,7 @@ def test_the_papers_settings():
     assert distances.to_dict()["model"] == {
         "name": "transformer", "width": 256, "layers": 4, "heads": 4, "expansion": 4, "dropout": 0.185, "norm": "post",
         "local": 0, "length_scaled": False, "readout": "cls", "local_added": False,
+        "repeats": 1, "reach": "all",
     }  # fmt: skip
 
 
@@ -67,7 +68,8 @@ def test_the_best_settings_for_sorting_are_those_of_a_general_model():
 def test_an_option_of_a_later_version_changes_the_hash_only_if_it_is_used():
     config = configuration("sorting", "magnetic")
     assert config.hash == "bf7c5f40c02d"  # of the results that are stored
-    assert configuration("sorting", "magnetic", overrides=["model.local_added=true"]).hash != config.hash
+    for setting in ("model.local_added=true", "model.repeats=2", "model.reach=directions", "task.compact=0.5"):
+        assert configuration("sorting", "magnetic", overrides=[setting]).hash != config.hash
 
 
 def test_the_hash_is_of_what_decides_the_result():

@@ -92,6 +92,15 @@ def test_a_run_is_a_folder_that_can_be_measured_again(tmp_path, capsys):
     again = json.loads((tmp_path / "run" / "evaluation-test.json").read_text())["result"]["figures"]
     assert again["test"] == result["figures"]["test"]
     assert "test 16" in capsys.readouterr().out
+    figures = runs.evaluate(
+        tmp_path / "run", "test", runs.Machine(), ["task.longest=18", "task.valid_longest=16", "task.test=4"]
+    )
+    assert {"accuracy/17", "accuracy/18"} & figures.keys() and "accuracy/16" not in figures
+    assert (tmp_path / "run" / "evaluation-test-longest-18-valid-longest-16-test-4.json").exists()
+    with pytest.raises(ValueError, match=r"model.width cannot be set in an evaluation"):
+        runs.evaluate(tmp_path / "run", "test", runs.Machine(), ["model.width=8"])
+    with pytest.raises(ValueError, match="unknown split 'all': choose one of train, valid, test, known"):
+        runs.evaluate(tmp_path / "run", "all", runs.Machine())
     with pytest.raises(ValueError, match="already contains a run"):
         runs.train(config, tmp_path / "run", runs.Machine())
     with pytest.raises(ValueError, match=r"was started with optim.lr"):

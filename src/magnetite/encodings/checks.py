@@ -83,6 +83,20 @@ FRACTION = Domain(0, 1, above=True)
 DROPOUT = Domain(0, 1, below=True)
 
 
+def later(default: Any) -> Any:
+    """The default of a field that older configurations lack; a hash leaves the field out while it has this value."""
+    return dataclasses.field(default=default, metadata={"later": True})
+
+
+def unchanged_later(value: Any) -> list[str]:
+    """Names of the fields of a dataclass that were added with `later` and have their default."""
+    return [
+        field.name
+        for field in dataclasses.fields(value)
+        if field.metadata.get("later") and getattr(value, field.name) == field.default
+    ]
+
+
 def check_fields(made: Any) -> None:
     """Check all fields of a frozen dataclass against their types and domains; to be called when it is made.
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from magnetite.batching import Batch
@@ -125,9 +125,17 @@ class Block(Module):
 
 
 def attention_biases(
-    batch: Batch, positions: Positions, layers: int, dtype: torch.dtype, graph_tokens: bool
+    batch: Batch,
+    positions: Positions,
+    layers: int,
+    dtype: torch.dtype,
+    graph_tokens: bool,
+    seen: Sequence[Bool[Tensor, "_ h _ _"]] | None = None,
 ) -> list[Biases]:
-    """For each layer, the biases of the logits, −∞ in padding: `[b, h, n, n]` per bucket; `h = 1` without biases."""
+    """For each layer, the biases of the logits, −∞ in padding: `[b, h, n, n]` per bucket; `h = 1` without biases.
+
+    `seen` has for each bucket which keys a query attends to; all by default.
+    """
     masks = batch.filled(graph_tokens)
     if not torch.compiler.is_compiling():
         check_attention(masks, layers if positions.biases else 1, dtype)
@@ -135,7 +143,42 @@ def attention_biases(
     for layer in range(max(1, len(positions.biases))):
         given = positions.bias(layer) or [None] * len(masks)
         made.append([_masked(bias, mask, dtype) for bias, mask in zip(given, masks, strict=True)])
+        if seen is not None:
+            made[-1] = [bias.masked_fill(~mask, -torch.inf) for bias, mask in zip(made[-1], seen, strict=True)]
     return made * (layers // len(made))  # one serves all layers
+
+
+REACHES = ("all", "relatives", "directions")
+"""Which nodes a node attends to: all; ancestors and descendants; ancestors in half of the heads, descendants in the
+other half."""
+
+
+def seen_nodes(batch: Batch, reach: str, heads: int) -> list[Bool[Tensor, "_ h _ _"]]:
+    """For each bucket, which keys each query attends to, by reachability along the edges, `[b, h, n, n]`.
+
+    `R = (I + A)^n > 0` by repeated squaring. A node attends to itself and to the graph token, which attends to all.
+
+    Args:
+        batch: The graphs.
+        reach: `relatives` or `directions`, see `REACHES`.
+        heads: Number of attention heads.
+    """
+    found = []
+    for adjacency, nodes in zip(batch.adjacency(), batch.filled(), strict=True):
+        size = adjacency.shape[-1]
+        precision = torch.float16 if adjacency.is_cuda else torch.float32  # sums of ones stay positive in either
+        reached = (adjacency > 0) | torch.eye(size, dtype=torch.bool, device=adjacency.device)
+        for _ in range((size - 1).bit_length()):
+            step = reached.to(precision)
+            reached = step @ step > 0
+        free = ~(nodes[:, :, None] & nodes[:, None, :])  # graph tokens; padding needs some key as well
+        after, before = reached | free, reached.mT | free
+        if reach == "relatives":
+            found.append((after | before)[:, None])
+        else:
+            halves = [before] * (heads // 2) + [after] * (heads - heads // 2)
+            found.append(torch.stack(halves, dim=1))
+    return found
 
 
 def check_attention(masks: Sequence[Tensor], layers: int, dtype: torch.dtype) -> None:

@@ -16,7 +16,7 @@ from magnetite.graphs import Digraphs
 from magnetite.io.interop import check_pyg
 from magnetite.io.pyg import joined
 from magnetite.nn import checkpoint
-from magnetite.nn.attention import Biases, Block, attention_biases
+from magnetite.nn.attention import REACHES, Biases, Block, attention_biases, seen_nodes
 from magnetite.nn.embeddings import Embedding, SameNodes, embedding_of
 from magnetite.nn.encoders.base import Combined, PositionEncoder, Positions
 from magnetite.nn.gnn import GCN, GNN
@@ -136,6 +136,9 @@ class DigraphTransformer(GraphModel):
         length_scaled: Whether attention logits grow with the logarithm of the number of nodes.
         local_added: Whether the states that `local` computes are also added to the output of attention, so that
             messages along the edges reach the states themselves, as in GPS.
+        repeats: How often the layers are applied one after the other, with the same parameters.
+        reach: Which nodes a node attends to along the edges: `all`; `relatives`, its ancestors and descendants;
+            `directions`, ancestors in half of the heads and descendants in the other half.
 
     >>> import magnetite as mt
     >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
@@ -161,8 +164,15 @@ class DigraphTransformer(GraphModel):
         degree_scaled: bool = False,
         length_scaled: bool = False,
         local_added: bool = False,
+        repeats: Annotated[int, DEPTH] = 1,
+        reach: str = "all",
     ):
         super().__init__(width, head, position, embedding)
+        if reach not in REACHES:
+            raise ValueError(f"unknown reach {reach!r}: choose one of {', '.join(REACHES)}")
+        if reach == "directions" and heads < 2:
+            raise ValueError(f"reach='directions' needs at least two heads, got heads={heads}")
+        self.repeats, self.reach = repeats, reach
         options = {"dropout": dropout, "activation": activation, "norm": norm, "local_added": local_added}
         options |= {"degree_scaled": degree_scaled, "length_scaled": length_scaled}
         self.heads = heads
@@ -175,8 +185,9 @@ class DigraphTransformer(GraphModel):
     def body(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "tokens d"]:
         """All layers; if the head reads graph tokens, they follow the nodes."""
         states, biases = self.tokens(states, batch, positions)
-        for block, bias in zip(self.blocks, biases, strict=True):
-            states = block(states, batch, bias)
+        for _ in range(self.repeats):
+            for block, bias in zip(self.blocks, biases, strict=True):
+                states = block(states, batch, bias)
         return self.final(states)
 
     def tokens(
@@ -186,7 +197,8 @@ class DigraphTransformer(GraphModel):
         kind = states.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else states.dtype
         self._check_biases(positions)
-        biases = attention_biases(batch, positions, len(self.blocks), dtype, graph_tokens=self.cls is not None)
+        seen = None if self.reach == "all" else seen_nodes(batch, self.reach, self.heads)
+        biases = attention_biases(batch, positions, len(self.blocks), dtype, self.cls is not None, seen)
         if self.cls is None:
             return states, biases
         return torch.cat([states, self.cls.to(states).expand(len(batch), -1)]), biases

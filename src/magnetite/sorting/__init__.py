@@ -8,8 +8,10 @@ True
 False
 """
 
+from magnetite.sorting.compact import compact, depths, merging, prune, relabel, spoil
 from magnetite.sorting.generator import generate
-from magnetite.sorting.known import batcher, bitonic, optimal
+from magnetite.sorting.known import batcher, bitonic, damaged, known_networks, optimal
+from magnetite.sorting.matched import matched_pairs
 from magnetite.sorting.networks import SortingNetwork, SortingNetworks
 from magnetite.sorting.topological_sorts import Estimate, count_topological_sorts, estimate_topological_sorts
 
@@ -19,8 +21,17 @@ __all__ = [
     "SortingNetworks",
     "batcher",
     "bitonic",
+    "compact",
     "count_topological_sorts",
+    "damaged",
+    "depths",
     "estimate_topological_sorts",
     "generate",
+    "known_networks",
+    "matched_pairs",
+    "merging",
     "optimal",
+    "prune",
+    "relabel",
+    "spoil",
 ]

@@ -37,11 +37,7 @@ def generate(count: int, lengths: Iterable[int], seed: int, start: int = 0) -> S
     >>> generate(3, lengths=[3], seed=0)[1].comparators
     ((1, 2), (0, 2), (0, 1))
     """
-    choices = np.array(sorted(set(lengths)), dtype=np.int64)
-    if count < 0 or start < 0:
-        raise ValueError(f"count and start must be non-negative integers, got count={count}, start={start}")
-    if not choices.size or choices[0] < 2 or choices[-1] > LONGEST:
-        raise ValueError(f"lengths must be from 2 to {LONGEST}, got {choices.tolist()}")
+    choices = check_request(count, lengths, start)
     key = np.uint64(derive(seed, 0))
     tables = kernels().tables(choices)
 
@@ -51,3 +47,13 @@ def generate(count: int, lengths: Iterable[int], seed: int, start: int = 0) -> S
     parts = spread(work, count, SPAN) or [kernels().generate(key, 0, 0, choices, tables, MOST_COMPARATORS)]
     wires, counts, chosen = (torch.from_numpy(np.concatenate(column)) for column in zip(*parts, strict=True))
     return SortingNetworks._trusted(node_ptr=starts(counts), lengths=chosen, wires=wires)
+
+
+def check_request(count: int, lengths: Iterable[int], start: int) -> np.ndarray:
+    """The lengths, sorted; an error says which number cannot be."""
+    choices = np.array(sorted(set(lengths)), dtype=np.int64)
+    if count < 0 or start < 0:
+        raise ValueError(f"count and start must be non-negative integers, got count={count}, start={start}")
+    if not choices.size or choices[0] < 2 or choices[-1] > LONGEST:
+        raise ValueError(f"lengths must be from 2 to {LONGEST}, got {choices.tolist()}")
+    return choices

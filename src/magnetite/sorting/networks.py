@@ -259,11 +259,15 @@ class SortingNetworks(Packed):
         kept[self.node_ptr[1:] - 1] = False
         return self._trusted(node_ptr=starts(self.sizes - 1), lengths=self.lengths, wires=_select(self.wires, kept))
 
-    def to_digraphs(self) -> Digraphs:
+    def to_digraphs(self, ports: bool = False) -> Digraphs:
         """The graphs: one node per comparator, an edge from each comparator to the next one on each of its wires.
 
         Node features: `wires`. Graph features: `length`, and `label`, 1 if the network is correct. Two comparators that
         follow each other on both wires are joined by two edges.
+
+        Args:
+            ports: Whether edges have the feature `ports`: which output of the source an edge carries, 0 for the smaller
+                value and 1 for the larger, and which input of the target it enters.
 
         >>> from magnetite.sorting import generate
         >>> graphs = generate(10, lengths=[5], seed=0).to_digraphs()
@@ -283,8 +287,16 @@ class SortingNetworks(Packed):
                 "node_features/wires": self.wires,
                 "graph_features/length": self.lengths,
                 "graph_features/label": self.is_correct().long(),
+                **({"edge_features/ports": self._ports(edge_ptr)} if ports else {}),
             },
         )
+
+    def _ports(self, edge_ptr: Int[Tensor, " starts"]) -> Int[Tensor, "edges 2"]:
+        wires, pointer, lengths = self._arrays()
+        ports = torch.empty((int(edge_ptr[-1]), 2), dtype=torch.int8)
+        if len(self):
+            kernels().fill_ports(wires, pointer, lengths, edge_ptr.numpy(), ports.numpy())
+        return ports
 
     def _edges(self) -> tuple[Int[Tensor, "2 edges"], Int[Tensor, " starts"]]:
         wires, pointer, lengths = self._arrays()

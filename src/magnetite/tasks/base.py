@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int, Int16
 from torch import Tensor
 
 from magnetite.batching import Batch, QueryPairs
-from magnetite.encodings.checks import check_fields
+from magnetite.encodings.checks import check_fields, unchanged_later
 from magnetite.graphs import Digraphs
 from magnetite.linalg.potential import Adaptive, Potential
 from magnetite.nn.embeddings import Embeddings
@@ -230,6 +230,14 @@ class Task(ABC):
     model_options: ClassVar[tuple[str, ...]] = ()
     """Fields that choose embedding or head and do not change the data."""
 
+    evaluations: ClassVar[tuple[str, ...]] = ()
+    """Further sets of examples on which a model can be evaluated, beside the splits."""
+
+    @property
+    def reported(self) -> tuple[str, ...]:
+        """Those of the `evaluations` that are part of the result of every run."""
+        return ()
+
     generates: ClassVar[bool] = True
     """Whether the task generates its data, so that `magnetite data` can write them."""
 
@@ -330,8 +338,9 @@ class Task(ABC):
         return asdict(self)  # pyright: ignore[reportArgumentType] (every task is a dataclass)
 
     def data_options(self) -> dict[str, Any]:
-        """The options that determine the data."""
-        return {name: value for name, value in self.options().items() if name not in self.model_options}
+        """The options that determine the data; those that are newer than stored data are left out if unchanged."""
+        left_out = {*self.model_options, *unchanged_later(self)}
+        return {name: value for name, value in self.options().items() if name not in left_out}
 
     def schema(self) -> Any:
         """What a model of this task reads and predicts, for predictions without the data; None if there are none."""

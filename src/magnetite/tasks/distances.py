@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int, Int16
 from torch import Tensor
 
 from magnetite.batching import Batch
-from magnetite.encodings.checks import COUNT, SEED
+from magnetite.encodings.checks import COUNT, SEED, Domain, later
 from magnetite.graphs import Digraphs
 from magnetite.linalg.counter import derive, mix, shift_right, signed
 from magnetite.linalg.distances import dense_spans, hop_distances
@@ -35,6 +35,13 @@ SIZES: dict[str, dict[str, range]] = {
 
 DEGREES = {False: (1.0, 1.5, 2.0), True: (1.0, 1.5, 2.0, 2.5, 3.0)}
 """Mean degrees, all equally likely, of general digraphs and of acyclic ones."""
+
+MULTI_Q = {"train": range(16, 64), "valid": range(16, 64), "test": range(64, 72)}
+MULTI_Q_COUNTS = {"valid": 20_000, "test": 5_000}
+"""Sizes and counts of the data of "What Are Good Positional Encodings for Directed Graphs?" (ICLR 2025): the same
+random graphs, but validation has graphs like those of training (5 % of 400,000), and test graphs random sizes."""
+
+PROTOCOLS = Domain(choices=("paper", "multi-q"))
 
 PRESETS: Presets = {
     "paper": {
@@ -78,6 +85,8 @@ class Distances(Task):
         pair_layer: Whether features of node pairs have their own first layer in the head.
         seed: Seed of the data.
         shard_size: Number of graphs per file.
+        protocol: Sizes of the graphs: `paper`, or `multi-q` for those of the paper on multi-q encodings, which tests
+            distances on 5,000 graphs of 64 to 71 nodes; `per_size` then has no effect.
 
     >>> examples = Distances(target="reachability").shard("test", 0)
     >>> examples.graphs, examples.targets
@@ -95,10 +104,13 @@ class Distances(Task):
     pair_layer: bool = True
     seed: Annotated[int, SEED] = 0
     shard_size: Annotated[int, COUNT] = 10_000
+    protocol: Annotated[str, PROTOCOLS] = later("paper")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_target(self.target)
+        if self.protocol == "multi-q" and self.classifies:
+            raise ValueError(f"protocol multi-q is about distances, not {self.target}: choose directed-distance")
 
     @property
     def classifies(self) -> bool:
@@ -127,6 +139,8 @@ class Distances(Task):
         Split(name='test', sizes=range(72, 84), count=30000)
         """
         check_split(name)
+        if self.protocol == "multi-q":
+            return Split(name, MULTI_Q[name], MULTI_Q_COUNTS.get(name, self.train))
         sizes = SIZES[self.target][name]
         return Split(name, sizes, self.train if name == "train" else self.per_size * len(sizes))
 
@@ -136,7 +150,8 @@ class Distances(Task):
         first, size = self.shard_span(split, number)
         numbers = torch.arange(first, first + size, device=device)
         sizes = torch.tensor(part.sizes, device=device)
-        choices = sizes.expand(size, -1) if split == "train" else sizes[numbers // self.per_size, None]
+        ordered = split != "train" and self.protocol == "paper"
+        choices = sizes[numbers // self.per_size, None] if ordered else sizes.expand(size, -1)
         return self._generate(derive(self.seed, part.number), numbers, choices)
 
     def stream(self, seed: int, batch: int, device: torch.device | str = "cpu", start: int = 0) -> Iterator[Examples]:

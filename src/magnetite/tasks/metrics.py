@@ -40,11 +40,15 @@ class ClassificationByGroup:
         group: Graph feature with the group of each graph.
         groups: Number of groups.
         device: Where to count.
+        kinds: Names of the kinds of graphs, by which the metrics are given as well; the graph feature `kind` has their
+            numbers. Empty for none.
     """
 
-    def __init__(self, label: str, group: str, groups: int, device: torch.device | str = "cpu"):
-        self.label, self.group, self.groups = label, group, groups
-        self.state = torch.zeros(groups, 2, BINS, dtype=torch.long, device=device)
+    def __init__(
+        self, label: str, group: str, groups: int, device: torch.device | str = "cpu", kinds: tuple[str, ...] = ()
+    ):
+        self.label, self.group, self.groups, self.kinds = label, group, groups, kinds
+        self.state = torch.zeros(max(1, len(kinds)) * groups, 2, BINS, dtype=torch.long, device=device)
 
     def update(self, outputs: Float[Tensor, "b 2"], batch: Batch) -> None:
         """Count the graphs of a batch."""
@@ -52,15 +56,23 @@ class ClassificationByGroup:
         # Monotone, fine around 0 and never saturated: a probability in single precision would be 1 from a score of 17.
         bins = ((score / (1 + score.abs()) + 1) * (BINS / 2)).floor().long().clamp(0, BINS - 1)
         group = batch.graph_features[self.group].long().clamp(0, self.groups - 1)
+        if self.kinds and "kind" in batch.graph_features:
+            group = group + self.groups * batch.graph_features["kind"].long().clamp(0, len(self.kinds) - 1)
         index = (group * 2 + batch.graph_features[self.label].long()) * BINS + bins
         self.state.view(-1).index_add_(0, index, torch.ones_like(index))
 
     def compute(self) -> dict[str, float]:
-        """`accuracy`, `f1`, `auc`, and each per group, such as `accuracy/12`."""
-        counts = self.state.cpu()
+        """`accuracy`, `balanced_accuracy`, `f1`, `auc`, and each per group, such as `accuracy/12`, and per kind."""
+        by_kind = self.state.cpu().unflatten(0, (-1, self.groups))
+        counts = by_kind.sum(0)
         metrics = _classification(counts.sum(0))
         for group in counts.sum((1, 2)).nonzero().flatten().tolist():
             metrics |= {f"{name}/{group}": value for name, value in _classification(counts[group]).items()}
+        several = [number for number in range(len(self.kinds)) if by_kind[number].any()]
+        for number, kind in enumerate(self.kinds):
+            found = by_kind[number].sum(0)
+            if number in several and several != [0]:  # graphs without kinds are counted as the first one
+                metrics |= {f"{name}/{kind}": value for name, value in _classification(found).items()}
         return metrics
 
 
@@ -137,6 +149,7 @@ def _classification(counts: Int[Tensor, "2 bins"]) -> dict[str, float]:
     total = float(counts.sum())
     return {
         "accuracy": _ratio(total - false_alarms - misses, total),
+        "balanced_accuracy": (_ratio(hits, float(yes.sum())) + 1 - _ratio(false_alarms, float(no.sum()))) / 2,
         "f1": f1(hits, false_alarms, misses),
         "auc": _ratio(float((yes * (no.cumsum(0) - no / 2)).sum()), float(yes.sum() * no.sum())),
     }

@@ -10,17 +10,26 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from magnetite.batching import Batch
-from magnetite.encodings.checks import COUNT, SEED, SIZE_OR_NONE
+from magnetite.encodings.checks import COUNT, SEED, SIZE_OR_NONE, Domain, later
 from magnetite.linalg.counter import derive
 from magnetite.linalg.potential import Relative
-from magnetite.nn.embeddings import Embedding, node_feature
+from magnetite.nn.embeddings import CategoryEdges, Embedding, Embeddings, node_feature
 from magnetite.nn.heads import GraphHead
-from magnetite.sorting import SortingNetworks, generate
+from magnetite.sorting import SortingNetworks, damaged, generate, known_networks, matched_pairs, optimal
+from magnetite.sorting.generator import LONGEST as LONGEST_GENERATED
+from magnetite.sorting.known import OPTIMAL
+from magnetite.sorting.matched import CHUNK, KINDS
 from magnetite.tasks.base import SPLITS, STREAM, Examples, Presets, Split, Task, check_split
 from magnetite.tasks.metrics import ClassificationByGroup
 
 SHORTEST, LONGEST = 7, 16
-"""Lengths of the networks of all splits together."""
+"""Lengths of the networks of all splits together, as in the paper."""
+
+KNOWN = "known"
+"""Name of the evaluation set of the smallest networks known, with copies that lack a comparator or have another one."""
+
+GROUPS = (*KINDS, "smallest", "removed", "rewired")
+"""Kinds of networks: those that are generated, and the three of the evaluation set."""
 
 PRESETS: Presets = {
     "paper": {
@@ -61,17 +70,27 @@ class Sorting(Task):
     network sorts; node feature `wires` has the two wires of the comparator. Within a split, all lengths are equally
     likely.
 
+    With `compact` or `merging`, all splits have pairs of a correct and an incorrect network that agree in length,
+    number of comparators and depth (see `magnetite.sorting.matched_pairs`), and no reversed networks. The evaluation
+    set `known` has the smallest networks known, and copies of them with one comparator removed or with other wires.
+
     Args:
         train: Number of networks generated for training.
         valid: Number of networks generated for validation.
         test: Number of networks generated for the test split.
-        train_longest: Length of the longest training networks; the shortest have 7 wires.
-        valid_longest: Length of the longest validation networks; test networks are longer, up to 16 wires.
+        train_longest: Length of the longest training networks.
+        valid_longest: Length of the longest validation networks; test networks are longer.
         train_reversed: Whether to train on reversed networks, too.
         places: Number of wires within which each training network is shifted at random; 0 does not shift.
         borders: Number of wires at either end that are marked as such; 0 marks none.
         seed: Seed of the data.
         shard_size: Number of networks per file.
+        shortest: Length of the shortest training networks.
+        longest: Length of the longest test networks, at most 20.
+        compact: Fraction of the networks that have no superfluous comparators.
+        merging: Fraction of the networks that begin like a merge sort and have no superfluous comparators.
+        ports: Whether edges say which output of a comparator they carry, and which input they enter, for models that
+            read edge features.
 
     >>> examples = Sorting(test=100).shard("test", 0)
     >>> len(examples), int(examples.graphs.graph_features["label"].sum()) >= 100
@@ -81,6 +100,7 @@ class Sorting(Task):
     presets: ClassVar[Presets] = PRESETS
     potential = Relative  # as in the paper
     model_options: ClassVar[tuple[str, ...]] = ("places", "borders")
+    evaluations: ClassVar[tuple[str, ...]] = (KNOWN,)
 
     train: Annotated[int, COUNT] = 400_000
     valid: Annotated[int, COUNT] = 20_000
@@ -92,14 +112,39 @@ class Sorting(Task):
     borders: Annotated[int, SIZE_OR_NONE] = 0
     seed: Annotated[int, SEED] = 0
     shard_size: Annotated[int, COUNT] = 10_000
+    shortest: Annotated[int, Domain(3, LONGEST_GENERATED)] = later(SHORTEST)
+    longest: Annotated[int, Domain(3, LONGEST_GENERATED)] = later(LONGEST)
+    compact: Annotated[float, Domain(0, 1)] = later(0.0)
+    merging: Annotated[float, Domain(0, 1)] = later(0.0)
+    ports: bool = later(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not SHORTEST <= self.train_longest < self.valid_longest < LONGEST:
+        if not self.shortest <= self.train_longest < self.valid_longest < self.longest:
             raise ValueError(
-                f"{SHORTEST} ≤ train_longest < valid_longest < {LONGEST} must hold, "
+                f"{self.shortest} ≤ train_longest < valid_longest < {self.longest} must hold, "
                 f"got train_longest={self.train_longest}, valid_longest={self.valid_longest}"
             )
+        if self.compact + self.merging > 1:
+            raise ValueError(f"compact + merging must be at most 1, got compact={self.compact}, merging={self.merging}")
+        if self.mixed and self.train_reversed:
+            raise ValueError("train_reversed has no effect with compact or merging: leave it out")
+
+    @property
+    def mixed(self) -> bool:
+        """Whether networks are paired by size and depth, and only some of them are random."""
+        return self.compact + self.merging > 0
+
+    @property
+    def reported(self) -> tuple[str, ...]:
+        """Models that are trained on compact networks are evaluated on known ones."""
+        return self.evaluations if self.mixed else ()
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Fraction of the networks of each kind."""
+        rest = max(0.0, 1 - self.compact - self.merging)
+        return {"random": rest if rest > 1e-9 else 0.0, "compact": self.compact, "merging": self.merging}
 
     @property
     def selects(self) -> str:
@@ -113,7 +158,7 @@ class Sorting(Task):
         Split(name='train', sizes=range(7, 12), count=400000)
         """
         check_split(name)
-        ends = [SHORTEST, self.train_longest + 1, self.valid_longest + 1, LONGEST + 1]
+        ends = [self.shortest, self.train_longest + 1, self.valid_longest + 1, self.longest + 1]
         number = SPLITS.index(name)
         return Split(name, range(ends[number], ends[number + 1]), getattr(self, name))
 
@@ -121,8 +166,27 @@ class Sorting(Task):
         """Some networks of a split: first the correct ones, then their twins, then the reversed ones."""
         part = self.split(split)
         first, size = self.shard_span(split, number)
+        if self.mixed:
+            key = derive(self.seed, part.number)
+            return self._paired(size, part.sizes, key, first, min(CHUNK, part.count)).to(device)
         networks = generate(size, part.sizes, derive(self.seed, part.number), first)
-        return examples(networks, reverse=split != "train" or self.train_reversed).to(device)
+        return examples(networks, reverse=split != "train" or self.train_reversed, ports=self.ports).to(device)
+
+    def examples(self, split: str, device: torch.device | str = "cpu") -> Examples:
+        """A whole split, or the evaluation set `known`, on `device`."""
+        if split != KNOWN:
+            return super().examples(split, device)
+        networks = known_networks(range(self.shortest, min(self.longest, max(OPTIMAL)) + 1))
+        wrong = damaged(networks)
+        smallest = torch.tensor([len(optimal(length)) if length in OPTIMAL else 0 for length in range(LONGEST + 1)])
+        kinds = torch.where(wrong.sizes < smallest[wrong.lengths], 1, 2)
+        kinds = torch.cat([torch.zeros(len(networks), dtype=torch.long), kinds]) + len(KINDS)
+        return _with_kinds(SortingNetworks.concat([networks, wrong]), kinds, self.ports).to(device)
+
+    def _paired(self, count: int, lengths: range, seed: int, start: int, chunk: int) -> Examples:
+        """Correct networks, followed by their counterparts."""
+        correct, wrong, kinds = matched_pairs(count, lengths, self.shares, seed, start, chunk)
+        return _with_kinds(SortingNetworks.concat([correct, wrong]), kinds.repeat(2), self.ports)
 
     def stream(self, seed: int, batch: int, device: torch.device | str = "cpu", start: int = 0) -> Iterator[Examples]:
         """An endless stream of fresh training examples; each batch has as many twins as correct networks."""
@@ -132,11 +196,19 @@ class Sorting(Task):
         key = derive(seed, STREAM)
         each, lengths = batch // kinds, self.split("train").sizes
         for first in count(start * each, each):
-            yield examples(generate(each, lengths, key, first), reverse=self.train_reversed).to(device)
+            if self.mixed:
+                yield self._paired(each, lengths, key, first, min(CHUNK, each)).to(device)
+                continue
+            networks = generate(each, lengths, key, first)
+            yield examples(networks, reverse=self.train_reversed, ports=self.ports).to(device)
 
     def embedding(self) -> "WireNodes":
         """Codes of the two wires."""
         return WireNodes(places=self.places or None, borders=self.borders)
+
+    def edge_embedding(self) -> Embeddings:
+        """Which output an edge carries and which input it enters."""
+        return CategoryEdges({"ports": (2, 2)}) if self.ports else None
 
     def head(self, readout: str, pair_channels: int) -> GraphHead:  # noqa: ARG002
         """Two logits per network; the second is that of "it sorts"."""
@@ -148,8 +220,8 @@ class Sorting(Task):
         return torch.nn.functional.cross_entropy(outputs.float(), labels, reduction="sum")
 
     def metric(self, device: torch.device | str = "cpu") -> ClassificationByGroup:
-        """Accuracy, F1 and AUC, in total and by length."""
-        return ClassificationByGroup("label", "length", LONGEST + 1, device)
+        """Accuracy, F1 and AUC, in total, by length, and if there are several kinds of networks, by kind."""
+        return ClassificationByGroup("label", "length", LONGEST_GENERATED + 1, device, GROUPS)
 
 
 class WireNodes(Embedding):
@@ -211,7 +283,13 @@ def _last_wire(wires: Int[Tensor, "n 2"], batch: Batch) -> Int[Tensor, " g"]:
     return batch.max_nodes(wires.amax(1)[:, None].float()).long()[:, 0]
 
 
-def examples(networks: SortingNetworks, reverse: bool) -> Examples:
+def _with_kinds(networks: SortingNetworks, kinds: Int[Tensor, " networks"], ports: bool) -> Examples:
+    """Graphs with the graph feature `kind`."""
+    graphs = networks.to_digraphs(ports)
+    return Examples(graphs.replace(graph_features={**graphs.graph_features, "kind": kinds}))
+
+
+def examples(networks: SortingNetworks, reverse: bool, ports: bool = False) -> Examples:
     """The graphs of correct networks and of their twins, and with `reverse` those of the reversed networks.
 
     >>> found = examples(generate(4, lengths=[7], seed=0), reverse=False)
@@ -219,7 +297,7 @@ def examples(networks: SortingNetworks, reverse: bool) -> Examples:
     [1, 1, 1, 1, 0, 0, 0, 0]
     """
     kinds = [networks, networks.without_last()] + ([networks.reverse()] if reverse else [])
-    graphs = SortingNetworks.concat(kinds).to_digraphs()
+    graphs = SortingNetworks.concat(kinds).to_digraphs(ports)
     labels = graphs.graph_features["label"][: 2 * len(networks)].view(2, -1)
     if not bool(labels[0].all()) or bool(labels[1].any()):
         raise RuntimeError("a generated network does not sort, or sorts without its last comparator: this is a bug")

@@ -9,6 +9,7 @@ import torch
 from magnetite import nn
 from magnetite.encodings.checks import DEPTH, DEPTH_OR_NONE, DROPOUT, SIZE, Domain, check_fields
 from magnetite.linalg.memory import check_memory
+from magnetite.nn.attention import REACHES
 from magnetite.nn.embeddings import Embeddings
 from magnetite.nn.encoders import PositionEncoder
 from magnetite.nn.heads import READOUTS, Head
@@ -68,6 +69,9 @@ class Transformer(ModelOptions):
         length_scaled: Whether attention logits are scaled by the logarithm of the graph's size.
         readout: How a whole graph is read out: cls, mean, sum or max.
         local_added: Whether the states of the GNN, if there is one, are also added to the output of attention.
+        repeats: How often the layers are applied one after the other, with the same parameters.
+        reach: Which nodes a node attends to: all, relatives (ancestors and descendants) or directions (ancestors in
+            half of the heads, descendants in the other half).
     """
 
     layers: Annotated[int, DEPTH] = 4
@@ -79,6 +83,8 @@ class Transformer(ModelOptions):
     length_scaled: bool = False
     readout: Annotated[str, Domain(choices=tuple(READOUTS))] = "cls"
     local_added: bool = later(False)
+    repeats: Annotated[int, DEPTH] = later(1)
+    reach: Annotated[str, Domain(choices=REACHES)] = later("all")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -117,6 +123,8 @@ class Transformer(ModelOptions):
             length_scaled=self.length_scaled,
             local=self.local_network(edges) if self.local else None,
             local_added=self.local_added and self.local > 0,
+            repeats=self.repeats,
+            reach=self.reach,
             **self.further(),
         )
 
@@ -144,6 +152,9 @@ class StructureAware(Transformer):
         length_scaled: Whether attention logits are scaled by the logarithm of the graph's size.
         readout: How a whole graph is read out: cls, mean, sum or max.
         local_added: Whether the states of that network are also added to the output of attention.
+        repeats: How often the layers are applied one after the other, with the same parameters.
+        reach: Which nodes a node attends to: all, relatives (ancestors and descendants) or directions (ancestors in
+            half of the heads, descendants in the other half).
         network: The network: gnn, or gcn, which ignores direction.
         activation: gelu or relu.
         degree_scaled: Whether the output of attention is scaled by `1/√(degree + 1)`.

@@ -12,7 +12,21 @@ from typing import Any
 
 import torch
 
-from magnetite.encodings.checks import domain_of, quoted
+from magnetite.encodings.checks import domain_of, later, quoted, unchanged_later
+
+__all__ = [
+    "Option",
+    "argument_help",
+    "check_choice",
+    "is_plain",
+    "known_option",
+    "later",
+    "make",
+    "options_of",
+    "parse",
+    "plain",
+    "unchanged_later",
+]
 
 CALL = re.compile(r"(\w+)\((.*)\)")
 """How a small dataclass such as `Relative(0.25)` is written in a configuration."""
@@ -48,20 +62,6 @@ class Option:
             example = "" if self.default is MISSING else f" such as {_shown(plain(self.default))}"
             raise ValueError(f"{where} must be {_described(self.hint)}{example}, got {quoted(value)}")
         return found
-
-
-def later(default: Any) -> Any:
-    """The default of a field that older configurations lack; a hash leaves the field out while it has this value."""
-    return dataclasses.field(default=default, metadata={"later": True})
-
-
-def unchanged_later(value: Any) -> list[str]:
-    """Names of the fields of a dataclass that were added with `later` and have their default."""
-    return [
-        field.name
-        for field in dataclasses.fields(value)
-        if field.metadata.get("later") and getattr(value, field.name) == field.default
-    ]
 
 
 def options_of(kind: Any) -> dict[str, Option]:

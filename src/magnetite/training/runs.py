@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -122,6 +123,7 @@ def train(config: Config, folder: Path, machine: Machine, resume: bool = False) 
                 _give_up(config, folder)
             raise
         splits = {"valid": trainer.valid, "test": trainer.evaluation_data("test")}
+        splits |= {name: trainer.evaluation_data(name) for name in config.task.reported}
         figures = {split: trainer.evaluate(data) for split, data in splits.items()}
         result = record.content(_result(trainer, figures))
         if main:
@@ -131,27 +133,41 @@ def train(config: Config, folder: Path, machine: Machine, resume: bool = False) 
     return result
 
 
-def evaluate(folder: Path, split: str, machine: Machine) -> None:
+def evaluate(folder: Path, split: str, machine: Machine, settings: Sequence[str] = ()) -> dict[str, float]:
     """Evaluate the best model of a run on a split: print the table, and write `evaluation-<split>.json`.
 
     Args:
         folder: Folder of the run.
-        split: train, valid or test.
+        split: train, valid or test, or another set of examples that the task has.
         machine: Where to run.
+        settings: Settings of the task's data that differ from those of the run, such as `task.longest=20`; the file is
+            named after them.
+
+    Returns:
+        The metrics by name.
     """
     from magnetite.training.loop import Trainer
 
-    config = changed(read_config(folder), ["run.compile=none"])
+    config = read_config(folder)
+    known = (*SPLITS, *config.task.evaluations)
+    if split not in known:
+        raise ValueError(f"unknown split {split!r}: choose one of {', '.join(known)}")
+    for setting in settings:
+        name = setting.partition("=")[0].strip()
+        if not name.startswith("task.") or name.removeprefix("task.") in config.task.model_options:
+            raise ValueError(f"{name} cannot be set in an evaluation: only settings of the task's data can, task.…")
+    config = changed(config, [*settings, "run.compile=none"])
+    suffix = "".join(f"-{re.sub(r'[^a-z0-9.]+', '-', each.removeprefix('task.').lower())}" for each in settings)
     trainer = Trainer(config, folder, machine.fabric(config.run.precision))
     trainer.load_best(trainer.checkpoints.best_step())
-    record = Record(f"evaluation-{split}", config.run.seed)
+    record = Record(f"evaluation-{split}{suffix}", config.run.seed)
     data = trainer.evaluation_data(split)
     figures = {split: trainer.evaluate(data)}
-    write_predictions(
-        trainer, split, data, folder / (PREDICTIONS if split == "test" else f"predictions-{split}.parquet")
-    )
+    whole = split == "test" and not settings
+    write_predictions(trainer, split, data, folder / (PREDICTIONS if whole else f"predictions-{split}{suffix}.parquet"))
     path = record.write(folder, {"config": config.to_dict(), "figures": figures})
     print_metrics(figures, f"{title(config)}: {path}")
+    return figures[split]
 
 
 def write_predictions(trainer: "Trainer", split: str, data: "EvaluationData", path: Path) -> None:

@@ -196,3 +196,19 @@ def fill_edges(wires, pointer, lengths, edge_pointer, edges):
                     edges[1, edge] = node
                     edge += 1
                 last[wire] = node
+
+
+@kernel(seconds=5)
+def fill_ports(wires, pointer, lengths, edge_pointer, ports):
+    """For the edges of `fill_edges`: the column of their wire in the source comparator, and in the target."""
+    for network in range(lengths.size):
+        column = np.full(lengths[network], -1, np.int64)
+        edge = edge_pointer[network]
+        for node in range(pointer[network], pointer[network + 1]):
+            for side in range(2):
+                wire = wires[node, side]
+                if column[wire] >= 0:
+                    ports[edge, 0] = column[wire]
+                    ports[edge, 1] = side
+                    edge += 1
+                column[wire] = side
