@@ -98,7 +98,7 @@ def frequent_words(train: Sequence[Sequence[str]], valid: Sequence[Sequence[str]
         valid: Names of the validation functions.
 
     >>> frequent_words([["get", "x"], ["get", "y"], ["set", "x"]], [["get", "x"], ["get", "z"]])
-    ['get']
+    ['get', 'x']
     """
     counts = Counter(word for name in train for word in set(name))
     candidates = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:CANDIDATES]]
