@@ -161,7 +161,7 @@ def complete(key, first, count, choices, inputs_outputs, sources, pointer, per_l
         inputs, outputs = inputs_outputs[choice]
         number = choice * per_length + draw(own, 1, per_length)
         begin, end = pointer[number], pointer[number + 1]
-        size, attempt = -1, 1
+        size, attempt, kept = -1, 1, 0
         while size < 0:
             untangled(mix(own, 2 * attempt), sources[begin:end], length, wires[total:], open_wires)
             # The larger of two numbers: many networks keep nearly all of their source.
@@ -202,7 +202,7 @@ def changed(key, attempt, change, source, length, wires):
         other += other >= kept
         wires[chosen, 0], wires[chosen, 1] = min(kept, other), max(kept, other)
         return -1 if wires[chosen, 0] == low and wires[chosen, 1] == high else count
-    following = chosen + 1
+    following, one, two = chosen + 1, low, high
     while following < count:
         one, two = source[following, 0], source[following, 1]
         if one in (low, high) or two in (low, high):
