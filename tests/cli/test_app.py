@@ -146,7 +146,7 @@ BAD = {
     "resume nothing": (["train", "sorting", "--out", "nowhere", "--resume"], "config.json does not exist"),
     "run in a file": (["train", "sorting", "--out", "good.txt"], "is a file"),
     "evaluate nothing": (["evaluate", "nowhere"], "config.json does not exist"),
-    "evaluate an unknown split": (["evaluate", "nowhere", "--split", "rest"], "rest"),
+    "evaluate no run": (["evaluate", "nowhere", "--split", "rest"], "nowhere/config.json does not exist"),
     "one colon": (["graph", "two.py:f", "--out", "g.svg"], "two colons"),
     "no such function": (["graph", "two.py::h", "--out", "g.svg"], "choose one of f, C.g"),
     "several functions": (["graph", "two.py", "--out", "g.svg"], "several functions (f, C.g)"),
