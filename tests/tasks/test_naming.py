@@ -16,6 +16,7 @@ from magnetite.code.functions import Functions
 from magnetite.code.hashing import canonical
 from magnetite.linalg.laplacian import magnetic_laplacian
 from magnetite.nn.heads import SequenceHead
+from magnetite.tasks.namer import subwords_of
 from magnetite.tasks.naming import END_OFFSETS, PRESETS, UNKNOWN_OFFSETS, Namer, NameScores, Naming, Vocabularies
 from magnetite.tasks.words import UNKNOWN, WordScores
 from magnetite.training import runs
