@@ -372,6 +372,41 @@ class Task(ABC):
         return {}
 
 
+class HeldTask(Task):
+    """Base class of tasks whose data exist already: the examples of each split are made once and kept in memory."""
+
+    generates: ClassVar[bool] = False
+
+    @abstractmethod
+    def make(self, split: str) -> Examples:
+        """The examples of a split on the CPU."""
+
+    @cached_property
+    def _held(self) -> dict[str, Examples]:
+        return {}
+
+    def held(self, split: str) -> Examples:
+        """The examples of a split on the CPU, made at the first call."""
+        check_split(split)
+        if split not in self._held:
+            self._held[split] = self.make(split)
+        return self._held[split]
+
+    def split(self, name: str) -> Split:
+        """Sizes and number of graphs of a split."""
+        sizes = self.held(name).graphs.sizes
+        return Split(name, range(int(sizes.min()), int(sizes.max()) + 1), len(sizes))
+
+    def shard(self, split: str, number: int, device: torch.device | str = "cpu") -> Examples:
+        """Some graphs of a split."""
+        first, count = self.shard_span(split, number)
+        return self.held(split).select(slice(first, first + count)).to(device)
+
+    def examples(self, split: str, device: torch.device | str = "cpu") -> Examples:
+        """A whole split on `device`."""
+        return self.held(split).to(device)
+
+
 def check_split(name: str) -> None:
     """Raise an error if there is no such split."""
     if name not in SPLITS:

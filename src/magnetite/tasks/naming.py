@@ -36,7 +36,7 @@ from magnetite.nn.embeddings import (
     node_feature,
 )
 from magnetite.nn.heads import SequenceHead
-from magnetite.tasks.base import SPLITS, Examples, Presets, Split, Task, check_split
+from magnetite.tasks.base import SPLITS, Examples, HeldTask, Presets
 from magnetite.tasks.namer import VOCABULARY, Namer, Vocabularies, subwords_of
 from magnetite.tasks.words import NAMES, WordScores
 
@@ -122,7 +122,7 @@ PRESETS: Presets = {
 
 
 @dataclass(frozen=True)
-class Naming(Task):
+class Naming(HeldTask):
     """Name functions: the first words of a function's name from its graph, in which the name is hidden.
 
     Vocabularies are those of the training functions. Scores count all words of a name, also those that the model cannot
@@ -150,7 +150,6 @@ class Naming(Task):
 
     presets: ClassVar[Presets] = PRESETS
     potential = Relative  # as in the paper
-    generates: ClassVar[bool] = False
     model_options: ClassVar[tuple[str, ...]] = ("attribute_dropout", "embedding_std", "lowered")
 
     data: str | Path
@@ -233,20 +232,6 @@ class Naming(Task):
             keep_docstrings=self.keep_docstrings,
         )
 
-    def split(self, name: str) -> Split:
-        """Sizes and number of the graphs of a split."""
-        sizes = self._examples(name).graphs.sizes
-        return Split(name, range(int(sizes.min()), int(sizes.max()) + 1), len(sizes))
-
-    def shard(self, split: str, number: int, device: torch.device | str = "cpu") -> Examples:
-        """Some functions of a split."""
-        first, count = self.shard_span(split, number)
-        return self._examples(split).select(slice(first, first + count)).to(device)
-
-    def examples(self, split: str, device: torch.device | str = "cpu") -> Examples:
-        """A whole split."""
-        return self._examples(split).to(device)
-
     def embedding(self) -> Embeddings:
         """The sum of the vectors of type, attribute and depth, and the mean of those of the words of the attribute."""
         sizes, rate = self.vocabularies.node_sizes, self.attribute_dropout
@@ -290,7 +275,7 @@ class Naming(Task):
 
     def answer_table(self, split: str, answers: Int[Tensor, "functions length"]) -> dict[str, Any]:
         """One row per function of a split: id, project, words of the name, predicted words and their scores."""
-        graphs = self._examples(split).graphs
+        graphs = self.held(split).graphs
         names = self.functions.names(split)
         table: dict[str, list[Any]] = {
             name: [] for name in ("id", "project", "words", "predicted", "nodes", "f1", "f1_dropped")
@@ -334,17 +319,7 @@ class Naming(Task):
         key = hashlib.sha256(json.dumps([blocks.name, *options]).encode()).hexdigest()[:16]
         return blocks.parent / f"{self.graphs}-numbered-{key}"
 
-    @cached_property
-    def _held(self) -> dict[str, Examples]:
-        return {}
-
-    def _examples(self, split: str) -> Examples:
-        check_split(split)
-        if split not in self._held:
-            self._held[split] = self._stored(split)
-        return self._held[split]
-
-    def _stored(self, split: str) -> Examples:
+    def make(self, split: str) -> Examples:
         """The functions of a split, from the cache if they are there; one process makes them, others wait."""
         path = self._folder / f"{split}.safetensors"
         with locked(self._folder / f"{LOCK}-{split}", str(path), wait=True):

@@ -20,7 +20,7 @@ from magnetite.nn.embeddings import Embedding, Embeddings
 from magnetite.nn.heads import Head
 from magnetite.nn.layers import mean_and_std
 from magnetite.packed import starts
-from magnetite.tasks.base import Examples, Presets, Split, Task, check_split
+from magnetite.tasks.base import Examples, HeldTask, Presets
 from magnetite.tasks.datasets import MEMORY, DataSet, data_set
 from magnetite.tasks.links import FOLDS, check_options, split_links
 from magnetite.tasks.links import SPLIT as LINKS
@@ -73,7 +73,7 @@ Columns = int | tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Supervised(Task):
+class Supervised(HeldTask):
     """Predict targets of your own graphs: of each graph, each node, some node pairs, or links.
 
     Integer features are categories; floating-point features are quantities, and standardised. A drawn split keeps the
@@ -109,7 +109,6 @@ class Supervised(Task):
     """
 
     presets: ClassVar[Presets] = PRESETS
-    generates: ClassVar[bool] = False
 
     data: Any
     target: str | tuple[str, ...] = "y"
@@ -239,28 +238,14 @@ class Supervised(Task):
             "run": {"evaluate_every": max(1.0, epochs / 40)},
         }
 
-    def split(self, name: str) -> Split:
-        """Sizes and number of the graphs of a split."""
-        sizes = self._examples(name).graphs.sizes
-        return Split(name, range(int(sizes.min()), int(sizes.max()) + 1), len(sizes))
-
-    def shard(self, split: str, number: int, device: torch.device | str = "cpu") -> Examples:
-        """Some graphs of a split."""
-        first, count = self.shard_span(split, number)
-        return self._examples(split).select(slice(first, first + count)).to(device)
-
-    def examples(self, split: str, device: torch.device | str = "cpu") -> Examples:
-        """A whole split."""
-        return self._examples(split).to(device)
-
     def embedding(self) -> Embeddings:
         """One vector per category, and a linear layer for quantities, standardised as in training."""
-        values = self._examples("train").graphs.node_features
+        values = self.held("train").graphs.node_features
         return _embedding(self.node_inputs, values, LinearNodes, CategoryNodes)
 
     def edge_embedding(self) -> Embeddings:
         """The same for edge features and weights."""
-        graphs = self._examples("train").graphs
+        graphs = self.held("train").graphs
         return _embedding(
             self.edge_inputs, {**graphs.edge_features, "weight": graphs.edge_weight}, LinearEdges, CategoryEdges
         )
@@ -386,17 +371,7 @@ class Supervised(Task):
     def _training_targets(self) -> Tensor:
         return self.targets.values[self.targets.masks["train"]]
 
-    @cached_property
-    def _held(self) -> dict[str, Examples]:
-        return {}
-
-    def _examples(self, split: str) -> Examples:
-        check_split(split)
-        if split not in self._held:
-            self._held[split] = self._select(split)
-        return self._held[split]
-
-    def _select(self, split: str) -> Examples:
+    def make(self, split: str) -> Examples:
         """The graphs that have targets of the split, with the features that the model reads."""
         data, targets, mask = self.asked, self.targets, self.targets.masks[split]
         graphs = data.graphs
