@@ -43,7 +43,7 @@ class Member(NamedTuple):
 
 
 class Limited:
-    """A file of which at most so many bytes can be read.
+    """A file that raises an error when more than a given number of bytes is read.
 
     Args:
         file: The file.

@@ -1,15 +1,12 @@
 """A smaller corpus from a larger one, such as one that fits onto another machine."""
 
 from collections import Counter
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from magnetite.code.corpus.selection import limit_per_group, random_order
-from magnetite.code.corpus.settings import SPLITS
-from magnetite.code.corpus.statistics import check_sums, of_functions
+from magnetite.code.corpus.statistics import check_sums
 from magnetite.code.corpus.stored import DESCRIPTION, Corpus, load
-from magnetite.code.corpus.writing import COUNTED, SHARD, check_free, write_shard
+from magnetite.code.corpus.writing import ShardWriter, check_free
 from magnetite.io.storage import LOCK, locked, write_json
 
 
@@ -42,30 +39,20 @@ def sample(corpus: Corpus, folder: str | Path, functions: int, seed: int = 0) ->
     for number in sorted(range(len(hashes)), key=lambda number: random_order(seed, hashes[number])):
         taken[projects[number]] += 1
         kept[number] = taken[projects[number]] <= limit
-    shards: dict[str, Any] = {}
-    fingerprint, start = sha256(), 0
-    pieces: list[Any] = []
-    splits: dict[str, dict[str, Any]] = {split: {"projects": set(), "functions": 0} for split in SPLITS}
+    start = 0
     with locked(folder / LOCK, str(folder)):
+        shards = ShardWriter(folder)
         for name in corpus.info["shards"]:
             table = pq.read_table(corpus.folder / name)
-            table = table.filter(pa.array(kept[start : (start := start + table.num_rows)]))
-            for split, project in zip(table["split"].to_pylist(), table["project"].to_pylist(), strict=True):
-                splits[split]["projects"].add(project)
-                splits[split]["functions"] += 1
-            pieces.append(table)
-            while sum(piece.num_rows for piece in pieces) >= SHARD:
-                whole = pa.concat_tables(pieces)
-                write_shard(folder, whole.slice(0, SHARD), shards, fingerprint)
-                pieces = [whole.slice(SHARD)]
-        if not shards or sum(piece.num_rows for piece in pieces):
-            write_shard(folder, pa.concat_tables(pieces), shards, fingerprint)
+            shards.add(table.filter(pa.array(kept[start : start + table.num_rows])))
+            start += table.num_rows
+        shards.close()
         found = corpus.info["functions"]
         cut = {f"more than {limit} functions of the project, in a sample": kept.count(False)}
         info = {
             **{name: corpus.info[name] for name in ("origin", "settings", "magnetite", "python", "complete")},
             "sample": {"of": corpus.info["fingerprint"], "functions": functions, "seed": seed},
-            "fingerprint": fingerprint.hexdigest(),
+            "fingerprint": shards.fingerprint,
             "projects": corpus.info["projects"],
             "files": corpus.info["files"],
             "functions": {
@@ -73,9 +60,9 @@ def sample(corpus: Corpus, folder: str | Path, functions: int, seed: int = 0) ->
                 "kept": kept.count(True),
                 "left_out": dict(Counter(found["left_out"]) + Counter(cut)),
             },
-            "splits": {split: {**counts, "projects": len(counts["projects"])} for split, counts in splits.items()},
-            "statistics": of_functions(pq.read_table(folder / name, columns=COUNTED) for name in shards),
-            "shards": shards,
+            "splits": shards.splits,
+            "statistics": shards.statistics(),
+            "shards": shards.files,
             "problems": corpus.info["problems"],
         }
         check_sums(info)

@@ -410,35 +410,20 @@ def _write_corpus(
     kept, left_out = select(candidates, settings)
     with suppress(FileNotFoundError):
         (folder / DESCRIPTION).unlink()  # it does not describe the files that are written now
-    shards, fingerprint, start = {}, sha256(), 0
-    pieces: list[pa.Table] = []
-    splits = {split: {"projects": 0, "functions": 0} for split in SPLITS}
+    shards, start = ShardWriter(folder), 0
     for project in projects:
         table = pq.read_table(_place(folder, project), page_checksum_verification=True)
         mask = kept[start : start + table.num_rows]
         start += table.num_rows
-        table = _with_project(table.filter(pa.array(mask)), project, split_of(project.name, settings))
-        if table.num_rows:
-            splits[split_of(project.name, settings)]["projects"] += 1
-            splits[split_of(project.name, settings)]["functions"] += table.num_rows
-            pieces.append(table)
-        while sum(piece.num_rows for piece in pieces) >= SHARD:
-            whole = pa.concat_tables(pieces)
-            write_shard(folder, whole.slice(0, SHARD), shards, fingerprint)
-            pieces = [whole.slice(SHARD)]
-    if not shards or sum(piece.num_rows for piece in pieces):
-        rest = pa.concat_tables(pieces) if pieces else _schema(CorpusFunction._fields).empty_table()
-        write_shard(folder, rest, shards, fingerprint)
-    for path in foreign_files(folder):
-        if _is_shard(path) and path.name not in shards:
-            path.unlink()
+        shards.add(_with_project(table.filter(pa.array(mask)), project, split_of(project.name, settings)))
+    shards.close()
     files, functions, problems = merged({project.name: summaries[project.name] for project in projects})
     functions["left_out"] = dict(Counter(functions["left_out"]) + left_out)
     functions = {"found": functions["found"], "kept": int(kept.sum()), "left_out": functions["left_out"]}
     info = {
         **identity,
         "complete": not failed,
-        "fingerprint": fingerprint.hexdigest(),
+        "fingerprint": shards.fingerprint,
         "projects": {
             "found": len(plan.projects) + sum(map(len, plan.left_out.values())),
             "read": len(projects),
@@ -447,9 +432,9 @@ def _write_corpus(
         },
         "files": files,
         "functions": functions,
-        "splits": splits,
-        "statistics": of_functions(pq.read_table(folder / name, columns=COUNTED) for name in shards),
-        "shards": shards,
+        "splits": shards.splits,
+        "statistics": shards.statistics(),
+        "shards": shards.files,
         "problems": problems,
     }
     check_sums(info)
@@ -465,15 +450,75 @@ def _with_project(table: "pa.Table", project: Project, split: str) -> "pa.Table"
     return pa.table(columns, schema=_schema(names))
 
 
-def write_shard(folder: Path, table: "pa.Table", shards: dict[str, Any], fingerprint: Any) -> None:
-    """Write the next Parquet file of a corpus; `shards` and the hash `fingerprint` are updated."""
-    import pyarrow.parquet as pq
+class ShardWriter:
+    """Writes tables of functions as the Parquet files of a corpus, and counts what its description says about them.
 
-    path = folder / f"functions-{len(shards):05d}.parquet"
-    with replacing(path) as part:
-        # Similar functions stand side by side, which large pages let the compression use; texts and hashes are unique.
-        options: dict[str, Any] = {"data_page_size": PAGE, "use_dictionary": REPEATED}
-        pq.write_table(table, part, compression="zstd", compression_level=12, **options)
-    shards[path.name] = {"functions": table.num_rows, "sha256": file_hash(path)}
-    for row in table.to_pylist():
-        fingerprint.update(json.dumps(row, sort_keys=True).encode())
+    Args:
+        folder: Folder of the corpus.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.files: dict[str, dict[str, Any]] = {}
+        self._hash = sha256()
+        self._pieces: list[pa.Table] = []
+        self._projects: dict[str, set[str]] = {split: set() for split in SPLITS}
+        self._functions: Counter[str] = Counter()
+
+    def add(self, table: "pa.Table") -> None:
+        """Append functions; a file is written as soon as it is full."""
+        import pyarrow as pa
+
+        for split, project in zip(table["split"].to_pylist(), table["project"].to_pylist(), strict=True):
+            self._projects[split].add(project)
+            self._functions[split] += 1
+        self._pieces.append(table)
+        while self._waiting >= SHARD:
+            whole = pa.concat_tables(self._pieces)
+            self._write(whole.slice(0, SHARD))
+            self._pieces = [whole.slice(SHARD)]
+
+    def close(self) -> None:
+        """Write the rest, and remove files of an earlier corpus."""
+        import pyarrow as pa
+
+        if self._waiting or not self.files:
+            self._write(pa.concat_tables([*self._pieces, _schema(CorpusFunction._fields).empty_table()]))
+        for path in foreign_files(self.folder):
+            if _is_shard(path) and path.name not in self.files:
+                path.unlink()
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of all functions in their order."""
+        return self._hash.hexdigest()
+
+    @property
+    def splits(self) -> dict[str, dict[str, int]]:
+        """Number of projects and functions of each split."""
+        return {
+            split: {"projects": len(self._projects[split]), "functions": self._functions[split]} for split in SPLITS
+        }
+
+    def statistics(self) -> dict[str, Any]:
+        """Statistics of all functions."""
+        import pyarrow.parquet as pq
+
+        return of_functions(pq.read_table(self.folder / name, columns=COUNTED) for name in self.files)
+
+    @property
+    def _waiting(self) -> int:
+        return sum(piece.num_rows for piece in self._pieces)
+
+    def _write(self, table: "pa.Table") -> None:
+        import pyarrow.parquet as pq
+
+        path = self.folder / f"functions-{len(self.files):05d}.parquet"
+        with replacing(path) as part:
+            # Similar functions stand side by side, which large pages let the compression use; texts and hashes are
+            # unique.
+            options: dict[str, Any] = {"data_page_size": PAGE, "use_dictionary": REPEATED}
+            pq.write_table(table, part, compression="zstd", compression_level=12, **options)
+        self.files[path.name] = {"functions": table.num_rows, "sha256": file_hash(path)}
+        for row in table.to_pylist():
+            self._hash.update(json.dumps(row, sort_keys=True).encode())
