@@ -27,19 +27,10 @@ from pathlib import Path
 from rich.console import Console
 
 from magnetite.code import COMMUTATIVE, build, random_names, rename, reorderings
+from magnetite.code.reorderings import F1_SCORE
 from magnetite.code.source import functions, parse, read_source
 from magnetite.io.record import Record
 
-F1_SCORE = """
-def f1_score(pred, label):
-    correct = pred == label
-    tp = (correct & label).sum()
-    fn = (~correct & pred).sum()
-    fp = (~correct & ~pred).sum()
-    precision = tp / (tp + fp)
-    recall = tp / (tp + fn)
-    return 2 * (recall * precision) / (recall + precision)
-"""
 MODULES = "argparse calendar configparser copy csv dataclasses fractions ipaddress pprint statistics string textwrap"
 NOT_STRINGS = COMMUTATIVE - {"+", "*"}
 

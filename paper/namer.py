@@ -66,7 +66,7 @@ LIMITS = (
     "stubs: for these, proposals mean little.",
     "It sees one function at a time: {unseen}.",
     "Words are chosen independently for each position, so a proposal may combine words of two good names.",
-    "A likelihood is no verdict: a name can be good for reasons that the body does not show.",
+    "A low likelihood does not prove a name wrong: it can be good for reasons that the body does not show.",
     "Names and words are those of English-speaking open-source projects.",
 )
 

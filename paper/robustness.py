@@ -23,6 +23,7 @@ from magnetite.code.corpus import CorpusFunction, load
 from magnetite.code.corpus.extraction import cut_function
 from magnetite.code.corpus.workers import Workers
 from magnetite.code.functions import in_order
+from magnetite.code.reorderings import F1_SCORE
 from magnetite.code.source import Kind, Mask, graph_of
 from magnetite.io.record import Record
 from magnetite.io.storage import replacing
@@ -31,17 +32,6 @@ from magnetite.plots import save_figure
 from magnetite.tasks.namer import Namer
 
 NAME = "robustness-code"
-F1_SCORE = """
-def f1_score(pred, label):
-    correct = pred == label
-    tp = (correct & label).sum()
-    fn = (~correct & pred).sum()
-    fp = (~correct & ~pred).sum()
-    precision = tp / (tp + fp)
-    recall = tp / (tp + fn)
-    return 2 * (recall * precision) / (recall + precision)
-"""
-"""The paper's example, which can be written in 8,192 ways."""
 
 REORDERED, RENAMED = "reordered", "renamed"
 ROWS = ("tokens", "sat++", "dataflow", "dataflow-magnetic")

@@ -7,18 +7,8 @@ import numpy as np
 import pytest
 
 from magnetite.code import COMMUTATIVE, build, reorderings
+from magnetite.code.reorderings import F1_SCORE
 from tests.code.random_programs import Programs, compiled, outcome
-
-F1_SCORE = """
-def f1_score(pred, label):
-    correct = pred == label
-    tp = (correct & label).sum()
-    fn = (~correct & pred).sum()
-    fp = (~correct & ~pred).sum()
-    precision = tp / (tp + fp)
-    recall = tp / (tp + fn)
-    return 2 * (recall * precision) / (recall + precision)
-"""
 
 
 def texts(body: str, parameters: str = "a, b, c, d, xs, it, p", **options) -> set[str]:

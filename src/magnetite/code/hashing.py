@@ -65,7 +65,7 @@ def canonical(graph: CodeGraph) -> CodeGraph:
     A model's result does not depend on the numbering of the nodes, but its rounding does, and so does the basis of
     eigenvectors that share an eigenvalue. The syntax tree is numbered depth first; what decides between children whose
     order has no meaning is their colour. Graphs whose symmetry needs more than `MOST_LEAVES` choices may keep traces of
-    the numbering that they had. Lines follow their nodes; they are no part of a graph and may differ.
+    the numbering that they had. Lines follow their nodes; they are not part of the graph and may differ.
 
     Args:
         graph: The graph.

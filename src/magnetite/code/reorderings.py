@@ -34,6 +34,18 @@ from magnetite.code.dependencies import (
 from magnetite.code.linear_extensions import LinearExtensions
 from magnetite.code.source import parse_function, text_of
 
+F1_SCORE = """
+def f1_score(pred, label):
+    correct = pred == label
+    tp = (correct & label).sum()
+    fn = (~correct & pred).sum()
+    fp = (~correct & ~pred).sum()
+    precision = tp / (tp + fp)
+    recall = tp / (tp + fn)
+    return 2 * (recall * precision) / (recall + precision)
+"""
+"""The paper's example, which can be written in 8,192 ways."""
+
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

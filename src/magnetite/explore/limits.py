@@ -53,7 +53,7 @@ def field(payload: Mapping[str, Any], name: str, kind: type | tuple[type, ...], 
     Args:
         payload: The request.
         name: Name of the field.
-        kind: Type that it must have; true and false are no numbers.
+        kind: Type that it must have; true and false are not numbers.
         default: Its value if it is missing; without one, it must be there.
     """
     if name not in payload and default is not ...:
