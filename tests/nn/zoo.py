@@ -53,7 +53,7 @@ def spe(**options: object) -> Callable[[], nn.PositionEncoder]:
     return lambda: nn.SPE(K, hidden=WIDTH, channels=4, **options)
 
 
-def local(make: Callable[[], nn.GNN | nn.GCN], *encoders: Callable[[], nn.PositionEncoder]) -> Make:
+def local(make: Callable[[], nn.GNN | nn.GCN | nn.DirGNN], *encoders: Callable[[], nn.PositionEncoder]) -> Make:
     return lambda head: nn.DigraphGNN(WIDTH, head, make(), [make() for make in encoders] or None)
 
 
@@ -88,6 +88,7 @@ ZOO: dict[str, Row] = {
     "walks, pairs": Row(
         transformer(lambda: nn.WalkEncoder(WIDTH), lambda: nn.PairWalkEncoder(steps=3)), pair_channels=6
     ),
+    "walk sums": Row(transformer(lambda: nn.WalkSumsEncoder(WIDTH))),
     "SVD": Row(transformer(lambda: nn.SVDEncoder(K, WIDTH))),
     "sinusoidal": Row(transformer(lambda: nn.SinusoidalEncoder(WIDTH)), sees_directions=False, sees_numbers=True),
     "depth": Row(transformer(lambda: nn.DepthEncoder(WIDTH))),
@@ -97,11 +98,19 @@ ZOO: dict[str, Row] = {
         sees_directions=False,
     ),
     "SAT++": Row(transformer(magnetic(), local=nn.GNN(WIDTH, edge_features=edges()), degree_scaled=True)),
+    "linear attention": Row(transformer(magnetic(), attention=nn.LinearAttention(WIDTH, HEADS))),
+    "linear attention, GNN": Row(
+        transformer(magnetic(), attention=nn.LinearAttention(WIDTH, HEADS), local=nn.GNN(WIDTH), local_added=True)
+    ),
     "GNN": Row(local(lambda: nn.GNN(WIDTH))),
     "GNN, edge features": Row(local(lambda: nn.GNN(WIDTH, edge_features=edges()))),
     "GNN, undirected": Row(local(lambda: nn.GNN(WIDTH, directed=False)), sees_directions=False),
     "GNN, magnetic": Row(local(lambda: nn.GNN(WIDTH), magnetic())),
     "GCN": Row(local(lambda: nn.GCN(WIDTH, edge_features=edges())), sees_directions=False),
+    "DirGNN": Row(local(lambda: nn.DirGNN(WIDTH, steps=2, alpha=0.3))),
+    "linear attention, DirGNN": Row(
+        transformer(attention=nn.LinearAttention(WIDTH, HEADS), local=nn.DirGNN(WIDTH), local_added=True, norm="pre")
+    ),
     "MagNet": Row(lambda head: nn.MagNet(WIDTH, LAYERS, head)),
     "MagNet, q=0": Row(lambda head: nn.MagNet(WIDTH, LAYERS, head, q=0.0), sees_directions=False),
 }

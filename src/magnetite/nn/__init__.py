@@ -7,6 +7,7 @@
 torch.Size([1, 2])
 """
 
+from magnetite.nn.attention import GraphAttention
 from magnetite.nn.embeddings import CategoryEdges, CategoryNodes, Embedding, LinearEdges, LinearNodes, SameNodes
 from magnetite.nn.encoders import (
     SPE,
@@ -23,9 +24,11 @@ from magnetite.nn.encoders import (
     SinusoidalEncoder,
     SVDEncoder,
     WalkEncoder,
+    WalkSumsEncoder,
 )
-from magnetite.nn.gnn import GCN, GNN
+from magnetite.nn.gnn import GCN, GNN, DirGNN
 from magnetite.nn.heads import GraphHead, Head, NodeHead, PairHead, Rescaled, SequenceHead
+from magnetite.nn.linear_attention import LinearAttention
 from magnetite.nn.magnet import MagNet
 from magnetite.nn.models import DigraphGNN, DigraphTransformer, GraphModel, load
 from magnetite.nn.module import Module, describe, rebuild
@@ -42,11 +45,14 @@ __all__ = [
     "DepthEncoder",
     "DigraphGNN",
     "DigraphTransformer",
+    "DirGNN",
     "Embedding",
+    "GraphAttention",
     "GraphHead",
     "GraphModel",
     "Head",
     "LaplacianEncoder",
+    "LinearAttention",
     "LinearEdges",
     "LinearNodes",
     "MagLapNet",
@@ -66,6 +72,7 @@ __all__ = [
     "SignMLP",
     "SinusoidalEncoder",
     "WalkEncoder",
+    "WalkSumsEncoder",
     "describe",
     "load",
     "rebuild",

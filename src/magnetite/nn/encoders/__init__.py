@@ -2,7 +2,7 @@
 
 from magnetite.nn.encoders.base import Combined, PositionEncoder, Positions
 from magnetite.nn.encoders.maglapnet import LaplacianEncoder, MagLapNet, SignGNN, SignMLP, SignNet
-from magnetite.nn.encoders.nodes import DepthEncoder, SinusoidalEncoder, SVDEncoder
+from magnetite.nn.encoders.nodes import DepthEncoder, SinusoidalEncoder, SVDEncoder, WalkSumsEncoder
 from magnetite.nn.encoders.spe import SPE
 from magnetite.nn.encoders.walks import PairWalkEncoder, RelativeWalkEncoder, WalkEncoder
 
@@ -12,6 +12,7 @@ ENCODERS: dict[str, type[PositionEncoder]] = {
     "walks": WalkEncoder,
     "relative-walks": RelativeWalkEncoder,
     "pair-walks": PairWalkEncoder,
+    "walk-sums": WalkSumsEncoder,
     "svd": SVDEncoder,
     "sinusoidal": SinusoidalEncoder,
     "depth": DepthEncoder,
@@ -35,4 +36,5 @@ __all__ = [
     "SignNet",
     "SinusoidalEncoder",
     "WalkEncoder",
+    "WalkSumsEncoder",
 ]
