@@ -60,6 +60,7 @@ class Batch:
 
     Args:
         sizes: Nodes per graph.
+        whole_sizes: Nodes per graph before neighbourhoods were sampled from it; otherwise equal to `sizes`.
         node_graph: The graph of each node.
         node_mask: Which nodes are real.
         edge_index: Source and target of each edge, as packed node numbers.
@@ -79,6 +80,7 @@ class Batch:
         self,
         *,
         sizes: Int[Tensor, " graphs"],
+        whole_sizes: Int[Tensor, " graphs"],
         node_graph: Int[Tensor, " nodes"],
         node_mask: Bool[Tensor, " nodes"],
         edge_index: Int[Tensor, "2 edges"],
@@ -92,7 +94,8 @@ class Batch:
         buckets: tuple[Bucket, ...],
         places: Places,
     ):
-        self.sizes, self.node_graph, self.node_mask = sizes, node_graph, node_mask
+        self.sizes, self.whole_sizes = sizes, whole_sizes
+        self.node_graph, self.node_mask = node_graph, node_mask
         self.edge_index, self.edge_mask, self.edge_weight = edge_index, edge_mask, edge_weight
         self.node_features, self.edge_features, self.graph_features = node_features, edge_features, graph_features
         self.encodings, self.query, self.buckets, self.places = encodings, query, buckets, places

@@ -75,6 +75,7 @@ def gather(
     encodings: Mapping[str, Packed],
     query: QueryPairs | None = None,
     order: Int[np.ndarray, " chosen"] | None = None,
+    whole_sizes: Int[Tensor, " chosen"] | None = None,
 ) -> Batch:
     """Make a batch of a given shape, from arguments on one device, without synchronising with a GPU.
 
@@ -85,6 +86,7 @@ def gather(
         encodings: Results of encodings, by name.
         query: Query pairs for which a `PairHead` predicts.
         order: `order[i]` is the i-th graph in the buckets; None if the graphs fill the buckets in their own order.
+        whole_sizes: Number of nodes of the graphs that the chosen ones were sampled from.
     """
     device = graphs.device
     layout = Layout.of(shape.buckets, device) if order is None else Layout.sorted_by(shape.buckets, order, device)
@@ -98,6 +100,7 @@ def gather(
     weight = given.float() if graphs.weights is None else _single_precision(given, edges.mask)
     return Batch(
         sizes=sizes,
+        whole_sizes=sizes if whole_sizes is None else whole_sizes,
         node_graph=nodes.graph,
         node_mask=nodes.mask,
         edge_index=torch.where(edges.mask, ends.long() + nodes.start[edges.graph], anywhere),

@@ -9,12 +9,13 @@ from magnetite.encodings.order import Depth, Sinusoidal
 from magnetite.encodings.results import Eigenpairs, NodeEncoding, PairEncoding, TopPairs
 from magnetite.encodings.spectral import Laplacian, MagneticLaplacian
 from magnetite.encodings.svd import SVD
-from magnetite.encodings.walks import RandomWalk, SparseRandomWalk
+from magnetite.encodings.walks import RandomWalk, SparseRandomWalk, WalkSums
 
 ENCODINGS: dict[str, type[Any]] = {
     "magnetic": MagneticLaplacian,
     "laplacian": Laplacian,
     "walks": RandomWalk,
+    "walk-sums": WalkSums,
     "svd": SVD,
     "sinusoidal": Sinusoidal,
     "depth": Depth,
@@ -35,6 +36,7 @@ __all__ = [
     "Sinusoidal",
     "SparseRandomWalk",
     "TopPairs",
+    "WalkSums",
     "advise",
     "cached",
     "fourier",
