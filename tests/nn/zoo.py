@@ -53,7 +53,7 @@ def spe(**options: object) -> Callable[[], nn.PositionEncoder]:
     return lambda: nn.SPE(K, hidden=WIDTH, channels=4, **options)
 
 
-def local(make: Callable[[], nn.GNN | nn.GCN | nn.DirGNN], *encoders: Callable[[], nn.PositionEncoder]) -> Make:
+def local(make: Callable[[], nn.Module], *encoders: Callable[[], nn.PositionEncoder]) -> Make:
     return lambda head: nn.DigraphGNN(WIDTH, head, make(), [make() for make in encoders] or None)
 
 
@@ -111,6 +111,7 @@ ZOO: dict[str, Row] = {
     "linear attention, DirGNN": Row(
         transformer(attention=nn.LinearAttention(WIDTH, HEADS), local=nn.DirGNN(WIDTH), local_added=True, norm="pre")
     ),
+    "TopologicalGRU": Row(local(lambda: nn.TopologicalGRU(WIDTH))),
     "MagNet": Row(lambda head: nn.MagNet(WIDTH, LAYERS, head)),
     "MagNet, q=0": Row(lambda head: nn.MagNet(WIDTH, LAYERS, head, q=0.0), sees_directions=False),
 }

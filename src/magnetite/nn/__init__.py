@@ -33,6 +33,7 @@ from magnetite.nn.magnet import MagNet
 from magnetite.nn.models import DigraphGNN, DigraphTransformer, GraphModel, load
 from magnetite.nn.module import Module, describe, rebuild
 from magnetite.nn.presets import CodeSizes, sat, sat_plus_plus
+from magnetite.nn.recurrent import TopologicalGRU
 
 __all__ = [
     "GCN",
@@ -71,6 +72,7 @@ __all__ = [
     "SignGNN",
     "SignMLP",
     "SinusoidalEncoder",
+    "TopologicalGRU",
     "WalkEncoder",
     "WalkSumsEncoder",
     "describe",

@@ -19,7 +19,7 @@ from magnetite.nn import checkpoint
 from magnetite.nn.attention import Attention, Block, GraphAttention
 from magnetite.nn.embeddings import Embedding, SameNodes, embedding_of
 from magnetite.nn.encoders.base import Combined, PositionEncoder, Positions
-from magnetite.nn.gnn import GCN, GNN, DirGNN
+from magnetite.nn.gnn import GNN
 from magnetite.nn.heads import Head
 from magnetite.nn.layers import Norm
 from magnetite.nn.module import Module, of_kind, remade, unused
@@ -213,7 +213,7 @@ class DigraphGNN(GraphModel):
     Args:
         width: Size of a node's state.
         head: Head, which makes the predictions; it must not read a graph token.
-        local: The network; `GNN(width)` by default.
+        local: The network, such as `DirGNN(width)` or `TopologicalGRU(width)`; `GNN(width)` by default.
         position: Position encoder, or a list of them.
         embedding: Embedding of the node features, or a list of them; by default all nodes have the same vector.
 
@@ -227,7 +227,7 @@ class DigraphGNN(GraphModel):
         self,
         width: Annotated[int, SIZE],
         head: Head,
-        local: GNN | GCN | DirGNN | None = None,
+        local: Module | None = None,
         position: PositionEncoder | Sequence[PositionEncoder] | None = None,
         embedding: Embedding | Sequence[Embedding] | None = None,
     ):
