@@ -102,6 +102,20 @@ ZOO: dict[str, Row] = {
     "linear attention, GNN": Row(
         transformer(magnetic(), attention=nn.LinearAttention(WIDTH, HEADS), local=nn.GNN(WIDTH), local_added=True)
     ),
+    "sparse attention, relatives": Row(
+        transformer(
+            lambda: nn.WalkSumsEncoder(WIDTH),
+            lambda: nn.SparseBiasEncoder(HEADS, LAYERS),
+            attention=nn.SparseAttention(WIDTH, HEADS),
+        )
+    ),
+    "sparse attention, walks": Row(
+        transformer(
+            lambda: nn.WalkSumsEncoder(WIDTH),
+            lambda: nn.SparseBiasEncoder(HEADS, LAYERS, mt.SparseRandomWalk(steps=2, top=16)),
+            attention=nn.SparseAttention(WIDTH, HEADS),
+        )
+    ),
     "GNN": Row(local(lambda: nn.GNN(WIDTH))),
     "GNN, edge features": Row(local(lambda: nn.GNN(WIDTH, edge_features=edges()))),
     "GNN, undirected": Row(local(lambda: nn.GNN(WIDTH, directed=False)), sees_directions=False),

@@ -4,7 +4,7 @@ Only this package handles padding: models keep packed states, and call `Batch.pa
 rectangular tensors.
 """
 
-from magnetite.batching.batch import Batch, BatchedEigenpairs
+from magnetite.batching.batch import Batch, BatchedEigenpairs, BatchedTopPairs
 from magnetite.batching.buckets import BatchShape, Bucket
 from magnetite.batching.gather import batch, gather
 from magnetite.batching.neighbours import Neighbourhoods, sampled_batch
@@ -14,6 +14,7 @@ __all__ = [
     "Batch",
     "BatchShape",
     "BatchedEigenpairs",
+    "BatchedTopPairs",
     "Bucket",
     "Neighbourhoods",
     "Query",

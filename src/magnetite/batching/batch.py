@@ -31,6 +31,21 @@ class BatchedEigenpairs:
 
 
 @dataclass(frozen=True, eq=False)
+class BatchedTopPairs:
+    """Features of some node pairs of the graphs of a batch: those of each node with up to `top` others.
+
+    Args:
+        landing: The other nodes, as packed node numbers; the node itself where there are fewer.
+        mask: Which of them exist; a node always has itself, even if no other node is listed.
+        values: Features of the pairs, zero where there is none.
+    """
+
+    landing: Int[Tensor, "nodes top"]
+    mask: Bool[Tensor, "nodes top"]
+    values: Float[Tensor, "nodes top f"]
+
+
+@dataclass(frozen=True, eq=False)
 class Places:
     """The mapping between packed tokens (all nodes, then one graph token per graph) and positions in padded buckets.
 
@@ -69,8 +84,8 @@ class Batch:
         node_features: Features per node, by name.
         edge_features: Features per edge, by name.
         graph_features: Features per graph, by name.
-        encodings: Encodings by name: `BatchedEigenpairs`, a tensor with one row per node, or one `[b, n, n, f]` tensor
-            per bucket.
+        encodings: Encodings by name: `BatchedEigenpairs`, `BatchedTopPairs`, a tensor with one row per node, or one
+            `[b, n, n, f]` tensor per bucket.
         query: Query pairs for which a `PairHead` predicts; None for all node pairs.
         buckets: The padded shapes.
         places: The padded positions of nodes and graph tokens.

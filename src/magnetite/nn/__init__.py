@@ -22,6 +22,7 @@ from magnetite.nn.encoders import (
     SignGNN,
     SignMLP,
     SinusoidalEncoder,
+    SparseBiasEncoder,
     SVDEncoder,
     WalkEncoder,
     WalkSumsEncoder,
@@ -34,6 +35,7 @@ from magnetite.nn.models import DigraphGNN, DigraphTransformer, GraphModel, load
 from magnetite.nn.module import Module, describe, rebuild
 from magnetite.nn.presets import CodeSizes, sat, sat_plus_plus
 from magnetite.nn.recurrent import TopologicalGRU
+from magnetite.nn.sparse_attention import SparseAttention
 
 __all__ = [
     "GCN",
@@ -72,6 +74,8 @@ __all__ = [
     "SignGNN",
     "SignMLP",
     "SinusoidalEncoder",
+    "SparseAttention",
+    "SparseBiasEncoder",
     "TopologicalGRU",
     "WalkEncoder",
     "WalkSumsEncoder",

@@ -93,6 +93,8 @@ class Attention(GraphAttention):
         return attention_biases(batch, positions, layers, dtype, graph_tokens, seen)
 
     def _check_biases(self, positions: Positions, layers: int) -> None:
+        if positions.sparse is not None:
+            raise ValueError("the position encoder lists node pairs: use attention=SparseAttention(width, heads)")
         if not positions.biases:
             return
         given, heads = len(positions.biases), positions.biases[0][0].shape[1]

@@ -38,7 +38,7 @@ class LinearAttention(GraphAttention):
         graph_tokens: bool,  # noqa: ARG002
     ) -> list[None]:
         """Nothing: there are no logits to which biases could be added."""
-        if positions.biases:
+        if positions.biases or positions.sparse is not None:
             raise ValueError(
                 "the position encoder has attention biases, which LinearAttention cannot add: use an encoder with node "
                 "vectors, or full attention"

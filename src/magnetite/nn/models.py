@@ -261,7 +261,7 @@ def _encoded(encoding: Any, graphs: Digraphs, data: Any) -> Any:
 
 def no_biases(positions: Positions) -> None:
     """Raise an error if a model without attention is given attention biases."""
-    if positions.biases:
+    if positions.biases or positions.sparse is not None:
         raise ValueError(NO_ATTENTION)
 
 

@@ -37,9 +37,9 @@ class TopologicalGRU(Module):
 
     `m_v = Σ_u a_uv h_u` over the predecessors `u`, with `a_uv = softmax_u(w · h_u)`, and `h_v = GRU(x_v, m_v)`. A node
     is updated after all its predecessors, so one pass carries a message along a path of any length; the second unit
-    does the same against the edges, and a linear layer reads both. All nodes of a level, over all graphs, are updated at
-    once, and the backward pass computes each level again: time and memory grow with nodes and edges, and the number of
-    sequential steps with the longest path.
+    does the same against the edges, and a linear layer reads both. All nodes of a level, over all graphs, are updated
+    at once, and the backward pass computes each level again: time and memory grow with nodes and edges, and the number
+    of sequential steps with the longest path.
 
     Graphs with cycles are condensed: edges within a strongly connected component carry no messages.
 

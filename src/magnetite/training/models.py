@@ -21,6 +21,7 @@ from magnetite.training.options import later
 ATTENTIONS: dict[str, Callable[[int, int], nn.GraphAttention | None]] = {
     "full": lambda width, heads: None,  # noqa: ARG005
     "linear": nn.LinearAttention,
+    "sparse": nn.SparseAttention,
 }
 """Attention by name; None for full attention, which has further options."""
 
@@ -79,7 +80,8 @@ class Transformer(ModelOptions):
         repeats: How often the layers are applied one after the other, with the same parameters.
         reach: Which nodes a node attends to: all, relatives (ancestors and descendants) or directions (ancestors in
             half of the heads, descendants in the other half).
-        attention: full, or linear, whose cost grows linearly with the number of nodes.
+        attention: full; linear, whose cost grows linearly with the number of nodes; or sparse, to the nodes that the
+            encoding relatives or sparse-walks lists.
     """
 
     layers: Annotated[int, DEPTH] = 4
@@ -165,7 +167,8 @@ class StructureAware(Transformer):
         repeats: How often the layers are applied one after the other, with the same parameters.
         reach: Which nodes a node attends to: all, relatives (ancestors and descendants) or directions (ancestors in
             half of the heads, descendants in the other half).
-        attention: full, or linear, whose cost grows linearly with the number of nodes.
+        attention: full; linear, whose cost grows linearly with the number of nodes; or sparse, to the nodes that the
+            encoding relatives or sparse-walks lists.
         network: The network: gnn; dirgnn, whose memory does not grow with the edges; or gcn, which ignores direction.
         activation: gelu or relu.
         degree_scaled: Whether the output of attention is scaled by `1/√(degree + 1)`.

@@ -3,6 +3,7 @@
 from magnetite.nn.encoders.base import Combined, PositionEncoder, Positions
 from magnetite.nn.encoders.maglapnet import LaplacianEncoder, MagLapNet, SignGNN, SignMLP, SignNet
 from magnetite.nn.encoders.nodes import DepthEncoder, SinusoidalEncoder, SVDEncoder, WalkSumsEncoder
+from magnetite.nn.encoders.sparse import SparseBiasEncoder
 from magnetite.nn.encoders.spe import SPE
 from magnetite.nn.encoders.walks import PairWalkEncoder, RelativeWalkEncoder, WalkEncoder
 
@@ -13,6 +14,7 @@ ENCODERS: dict[str, type[PositionEncoder]] = {
     "relative-walks": RelativeWalkEncoder,
     "pair-walks": PairWalkEncoder,
     "walk-sums": WalkSumsEncoder,
+    "sparse-bias": SparseBiasEncoder,
     "svd": SVDEncoder,
     "sinusoidal": SinusoidalEncoder,
     "depth": DepthEncoder,
@@ -35,6 +37,7 @@ __all__ = [
     "SignMLP",
     "SignNet",
     "SinusoidalEncoder",
+    "SparseBiasEncoder",
     "WalkEncoder",
     "WalkSumsEncoder",
 ]
