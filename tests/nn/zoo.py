@@ -28,6 +28,7 @@ class Row:
     sees_directions: bool = True
     sees_numbers: bool = False
     pair_channels: int = 0
+    compiles: bool = True
 
     def pair_model(self) -> nn.GraphModel:
         """The model with a head for node pairs."""
@@ -125,7 +126,7 @@ ZOO: dict[str, Row] = {
     "linear attention, DirGNN": Row(
         transformer(attention=nn.LinearAttention(WIDTH, HEADS), local=nn.DirGNN(WIDTH), local_added=True, norm="pre")
     ),
-    "TopologicalGRU": Row(local(lambda: nn.TopologicalGRU(WIDTH))),
+    "TopologicalGRU": Row(local(lambda: nn.TopologicalGRU(WIDTH)), compiles=False),
     "MagNet": Row(lambda head: nn.MagNet(WIDTH, LAYERS, head)),
     "MagNet, q=0": Row(lambda head: nn.MagNet(WIDTH, LAYERS, head, q=0.0), sees_directions=False),
 }

@@ -182,9 +182,12 @@ class DirGNNStep(torch.nn.Module):
         self.own, self.after, self.before = (torch.nn.Linear(width, width, bias=own) for own in (True, False, False))
         self.activation = activation_named(activation)
 
-    def forward(self, nodes: Float[Tensor, "nodes d"], to_sources: SparseMatrix) -> Float[Tensor, "nodes d"]:
+    def forward(
+        self, nodes: Float[Tensor, "nodes d"], to_sources: SparseMatrix, to_targets: SparseMatrix
+    ) -> Float[Tensor, "nodes d"]:
         """The states of the nodes after one step."""
-        after, before = to_sources @ self.after(nodes), to_sources.T @ self.before(nodes)
+        after = to_sources.times(self.after(nodes))
+        before = to_targets.times(self.before(nodes))
         return self.activation(self.own(nodes) + self.alpha * after + (1 - self.alpha) * before)
 
 
@@ -222,9 +225,10 @@ class DirGNN(Module):
     def forward(self, states: Float[Tensor, "nodes d"], batch: Batch) -> Float[Tensor, "nodes d"]:
         """States that know their neighbourhood."""
         to_sources = normalised_adjacency(batch, len(states))
+        to_targets = to_sources.transpose()
         found = [states]
         for step in self.steps:
-            found.append(step(found[-1], to_sources))
+            found.append(step(found[-1], to_sources, to_targets))
         return self.out(self.norm(torch.cat(found, dim=-1)))
 
 
@@ -233,7 +237,7 @@ def normalised_adjacency(batch: Batch, rows: int) -> SparseMatrix:
 
     >>> import magnetite as mt
     >>> batch = mt.batch(mt.Digraphs.from_edges([[0, 0], [1, 2]]))
-    >>> (normalised_adjacency(batch, rows=3) @ torch.ones(3, 1)).flatten().mul(100).round().tolist()
+    >>> normalised_adjacency(batch, rows=3).times(torch.ones(3, 1)).flatten().mul(100).round().tolist()
     [141.0, 0.0, 0.0]
     """
     source, target = batch.edge_index

@@ -110,5 +110,5 @@ def complex_product(left: tuple[SparseMatrix, SparseMatrix], right: tuple[States
     (-1.0, 0.0)
     """
     block = torch.cat(right, dim=-1)
-    (real_x, real_y), (imag_x, imag_y) = ((part @ block).chunk(2, dim=-1) for part in left)
+    (real_x, real_y), (imag_x, imag_y) = (part.times(block).chunk(2, dim=-1) for part in left)
     return real_x - imag_y, real_y + imag_x

@@ -22,7 +22,7 @@ class SparseMatrix:
         size: Number of rows and of columns.
 
     >>> matrix = SparseMatrix(torch.tensor([0, 1]), torch.tensor([1, 1]), torch.tensor([2.0, 3.0]), size=2)
-    >>> (matrix @ torch.tensor([[1.0], [10.0]])).flatten().tolist()
+    >>> matrix.times(torch.tensor([[1.0], [10.0]])).flatten().tolist()
     [20.0, 30.0]
     """
 
@@ -35,15 +35,15 @@ class SparseMatrix:
     ):
         self.row, self.column, self.entries, self.size = row, column, entries.detach(), size
 
-    @property
-    def T(self) -> "SparseMatrix":
+    def transpose(self) -> "SparseMatrix":
         """The transpose, which shares what has been computed."""
         other = SparseMatrix(self.column, self.row, self.entries, self.size)
         if not (self.entries.is_cuda or torch.compiler.is_compiling()):
             other.compressed, other.transposed = self.transposed, self.compressed
         return other
 
-    def __matmul__(self, states: Float[Tensor, "size *d"]) -> Float[Tensor, "size *d"]:
+    def times(self, states: Float[Tensor, "size *d"]) -> Float[Tensor, "size *d"]:
+        """`M X`; a method, because compiled code cannot call operators of a class of its own."""
         states = states.to(self.entries.dtype)
         if states.is_cuda or torch.compiler.is_compiling() or states.ndim != 2:
             messages = self.entries.view(-1, *[1] * (states.ndim - 1)) * states.index_select(0, self.column)

@@ -80,7 +80,7 @@ class WalkSumsEncoder(PositionEncoder):
 
     def forward(self, batch: Batch) -> Positions:
         """One vector per node, from the walks that land there."""
-        return Positions(nodes=self.layers(node_values(batch, self, self.encoding.width).log1p()))
+        return Positions(nodes=self.layers(node_values(batch, self, self.layers[0].in_features).log1p()))
 
 
 class SinusoidalEncoder(PositionEncoder):
