@@ -147,8 +147,8 @@ class WalkSums:
         top: Number of landing nodes per start node.
         tolerance: Probabilities below this are dropped between steps and while computing PageRank.
 
-    >>> WalkSums(steps=1, restart=None, top=2)(Digraphs.from_edges([[0, 1], [2, 2]]))[0].tolist()
-    [[0.5, 1.0, 0.25, 1.0], [0.5, 1.0, 0.25, 1.0], [0.0, 3.0, 0.0, 3.0]]
+    >>> WalkSums(steps=1, restart=None)(Digraphs.from_edges([[0, 1], [1, 2]]))[0].tolist()
+    [[2.0, 0.0, 2.0, 0.0], [1.0, 1.0, 1.0, 1.0], [0.0, 2.0, 0.0, 2.0]]
     """
 
     steps: Annotated[int, STEPS] = 3

@@ -7,8 +7,6 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from magnetite.batching import Batch
@@ -132,6 +130,9 @@ def levels_of(edges: Int[Tensor, "2 edges"], size: int) -> list[Level]:
     >>> [level.nodes.tolist() for level in levels_of(torch.tensor([[0, 0, 2, 3], [1, 2, 3, 2]]), size=4)]
     [[0], [1, 2, 3]]
     """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     from magnetite.kernels.cpu.levels import longest_paths
 
     source, target = edges.cpu().numpy()

@@ -1,12 +1,14 @@
 """Products of a fixed sparse matrix with packed states, without a message per edge."""
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float, Int
-from scipy.sparse import coo_array, csr_array
 from torch import Tensor
+
+if TYPE_CHECKING:  # imported when it is needed: `import magnetite` must stay fast
+    from scipy.sparse import csr_array
 
 
 class SparseMatrix:
@@ -51,15 +53,17 @@ class SparseMatrix:
         return _Product.apply(states, self)  # type: ignore[return-value]
 
     @cached_property
-    def compressed(self) -> csr_array:
+    def compressed(self) -> "csr_array":
         """The matrix in compressed rows."""
+        from scipy.sparse import coo_array, csr_array
+
         ends = self.row.numpy(), self.column.numpy()
         return csr_array(coo_array((self.entries.numpy(), ends), shape=(self.size, self.size)))
 
     @cached_property
-    def transposed(self) -> csr_array:
+    def transposed(self) -> "csr_array":
         """Its transpose in compressed rows."""
-        return csr_array(self.compressed.T)
+        return self.compressed.T.tocsr()
 
 
 class _Product(torch.autograd.Function):
