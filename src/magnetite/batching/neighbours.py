@@ -108,13 +108,17 @@ class Neighbourhoods:
         source, target = self._ends
         place = number[asked] + first[np.searchsorted(graphs, self._node_graph[asked])]
         edge_graph = np.searchsorted(graphs, self._node_graph[source[edges]])
+        edge_counts = np.bincount(edge_graph, minlength=graphs.size)
+        ends = np.stack([number[source[edges]], number[target[edges]]])
         return Sample(
-            *(torch.from_numpy(array) for array in (nodes, edges, graphs)),
-            starts(torch.from_numpy(counts)),
-            starts(torch.from_numpy(np.bincount(edge_graph, minlength=graphs.size))),
-            torch.from_numpy(np.stack([number[source[edges]], number[target[edges]]])),
-            torch.from_numpy(place),
-            torch.from_numpy(number),
+            nodes=torch.from_numpy(nodes),
+            edges=torch.from_numpy(edges),
+            graphs=torch.from_numpy(graphs),
+            node_ptr=starts(torch.from_numpy(counts)),
+            edge_ptr=starts(torch.from_numpy(edge_counts)),
+            ends=torch.from_numpy(ends),
+            seeds=torch.from_numpy(place),
+            number=torch.from_numpy(number),
         )
 
     @cached_property

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -21,6 +21,9 @@ from magnetite.kernels.private import PrivateFiles, make_private
 
 INDUCTOR_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 """The environment variable with the folder in which `torch.compile` keeps its files."""
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def available_cores() -> int:
@@ -62,6 +65,16 @@ def assert_async(condition: Tensor, message: Callable[[], str]) -> None:
         torch._assert_async(condition)  # pyright: ignore[reportPrivateImportUsage]
     elif not condition:
         raise ValueError(message())
+
+
+def not_compiled(function: Function) -> Function:
+    """Mark a function that torch.compile must call as it is, as `torch.compiler.disable` does.
+
+    That function imports the compiler, which takes longer than all of magnetite; a version of torch that does not know
+    the mark compiles what it can.
+    """
+    function._torchdynamo_disable = True  # type: ignore[attr-defined]
+    return function
 
 
 def set_up_compiler(recompilations: int) -> None:

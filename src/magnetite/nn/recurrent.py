@@ -11,6 +11,7 @@ from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.encodings.checks import SIZE
+from magnetite.kernels._compat import not_compiled
 from magnetite.nn.layers import full_precision
 from magnetite.nn.module import Module
 
@@ -55,16 +56,21 @@ class TopologicalGRU(Module):
         self.along, self.against = _Cell(width), _Cell(width)
         self.out = torch.nn.Linear(2 * width, width)
 
-    @torch.compiler.disable
     def forward(self, states: Float[Tensor, "nodes d"], batch: Batch) -> Float[Tensor, "nodes d"]:
-        """States that know their ancestors and descendants."""
-        edges = batch.edge_index[:, batch.edge_mask]
-        with full_precision(batch.device):
-            both = [
-                _Recurrence.apply(cell, levels_of(ends, len(states)), states.float(), *cell.parameters())
-                for cell, ends in ((self.along, edges), (self.against, edges.flip(0)))
-            ]
-        return self.out(torch.cat(both, dim=-1))
+        """States that know their ancestors and descendants; the levels are not compiled, since each batch has others."""
+        return self.out(_both_ways(states, batch, self.along, self.against))
+
+
+@not_compiled
+def _both_ways(states: Tensor, batch: Batch, along: "_Cell", against: "_Cell") -> Float[Tensor, "nodes 2*d"]:
+    """The states after a pass along the edges, and after one against them."""
+    edges = batch.edge_index[:, batch.edge_mask]
+    with full_precision(batch.device):
+        both = [
+            _Recurrence.apply(cell, levels_of(ends, len(states)), states.float(), *cell.parameters())
+            for cell, ends in ((along, edges), (against, edges.flip(0)))
+        ]
+        return torch.cat(both, dim=-1)  # pyright: ignore[reportArgumentType]
 
 
 class _Cell(torch.nn.Module):

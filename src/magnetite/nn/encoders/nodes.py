@@ -74,13 +74,14 @@ class WalkSumsEncoder(PositionEncoder):
     ):
         super().__init__()
         self.of, self.encoding = of, encoding if encoding is not None else WalkSums()
+        self.channels = self.encoding.width
         self.layers = torch.nn.Sequential(
-            torch.nn.Linear(self.encoding.width, width), activation_named(activation), torch.nn.Linear(width, width)
+            torch.nn.Linear(self.channels, width), activation_named(activation), torch.nn.Linear(width, width)
         )
 
     def forward(self, batch: Batch) -> Positions:
         """One vector per node, from the walks that land there."""
-        return Positions(nodes=self.layers(node_values(batch, self, self.layers[0].in_features).log1p()))
+        return Positions(nodes=self.layers(node_values(batch, self, self.channels).log1p()))
 
 
 class SinusoidalEncoder(PositionEncoder):
