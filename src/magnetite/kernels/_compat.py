@@ -4,6 +4,7 @@ Importing this module loads neither numba nor `torch._dynamo`.
 """
 
 import atexit
+import functools
 import hashlib
 import os
 import pickle
@@ -12,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,9 +22,6 @@ from magnetite.kernels.private import PrivateFiles, make_private
 
 INDUCTOR_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 """The environment variable with the folder in which `torch.compile` keeps its files."""
-
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def available_cores() -> int:
@@ -67,14 +65,23 @@ def assert_async(condition: Tensor, message: Callable[[], str]) -> None:
         raise ValueError(message())
 
 
-def not_compiled(function: Function) -> Function:
-    """Mark a function that torch.compile must call as it is, as `torch.compiler.disable` does.
+def not_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which torch.compile calls as it is, with everything that it calls.
 
-    That function imports the compiler, which takes longer than all of magnetite; a version of torch that does not know
-    the mark compiles what it can.
+    As `torch.compiler.disable` does, which imports the compiler, so it is used only where that is loaded already.
     """
-    function._torchdynamo_disable = True  # type: ignore[attr-defined]
-    return function
+
+    @functools.wraps(function)
+    def run(*args: Any, **options: Any) -> Any:
+        return (_disabled(function) if "torch._dynamo" in sys.modules else function)(*args, **options)
+
+    run._torchdynamo_disable = True  # type: ignore[attr-defined]
+    return run
+
+
+@functools.cache
+def _disabled(function: Callable[..., Any]) -> Callable[..., Any]:
+    return torch.compiler.disable(function)  # type: ignore[return-value]
 
 
 def set_up_compiler(recompilations: int) -> None:

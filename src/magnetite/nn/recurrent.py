@@ -57,12 +57,12 @@ class TopologicalGRU(Module):
         self.out = torch.nn.Linear(2 * width, width)
 
     def forward(self, states: Float[Tensor, "nodes d"], batch: Batch) -> Float[Tensor, "nodes d"]:
-        """States that know their ancestors and descendants; the levels are not compiled, since each batch has others."""
+        """States that know their ancestors and descendants; levels are not compiled, since each batch has its own."""
         return self.out(_both_ways(states, batch, self.along, self.against))
 
 
 @not_compiled
-def _both_ways(states: Tensor, batch: Batch, along: "_Cell", against: "_Cell") -> Float[Tensor, "nodes 2*d"]:
+def _both_ways(states: Tensor, batch: Batch, along: "_Cell", against: "_Cell") -> Float[Tensor, "nodes both"]:
     """The states after a pass along the edges, and after one against them."""
     edges = batch.edge_index[:, batch.edge_mask]
     with full_precision(batch.device):
