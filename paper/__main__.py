@@ -16,10 +16,13 @@ from paper import (
     known,
     multi_q,
     namer,
+    network_graphs,
     networks,
     playground,
     robustness,
+    sequences,
     sorting,
+    spectra,
     table_code,
     topological,
     train_code,
@@ -28,7 +31,18 @@ from paper.cells import Request
 
 FIGURES: dict[str, Callable[[Path, int], None]] = {
     "figure-examples": examples.figure,
+    "figure-reordered": examples.figure_reordered,
+    "figure-rotation": spectra.figure_rotation,
+    "figure-phase": spectra.figure_phase,
+    "figure-spectra": spectra.figure_spectra,
+    "figure-high-q": spectra.figure_high_q,
+    "figure-unsymmetrised": spectra.figure_unsymmetrised,
+    "figure-bitmaps": sequences.figure_bitmaps,
+    "figure-svd": sequences.figure_svd,
+    "figure-sorting-graph": network_graphs.figure_sorting_graph,
+    "figure-near-sequential": network_graphs.figure_near_sequential,
     "figure-topological-sorts": topological.figure,
+    "figure-training-sorts": topological.figure_training,
 }
 """Figures that need no training."""
 
