@@ -20,6 +20,7 @@ from paper import (
     networks,
     playground,
     robustness,
+    runtime,
     sequences,
     sorting,
     spectra,
@@ -43,8 +44,10 @@ FIGURES: dict[str, Callable[[Path, int], None]] = {
     "figure-near-sequential": network_graphs.figure_near_sequential,
     "figure-topological-sorts": topological.figure,
     "figure-training-sorts": topological.figure_training,
+    "figure-runtime-eigen": runtime.figure_eigen,
+    "figure-runtime-walks": runtime.figure_walks,
 }
-"""Figures that need no training."""
+"""Figures that need no training; those of runtimes draw what `magnetite bench` has measured, or measure it."""
 
 TRAINED: dict[str, Callable[[Request], None]] = {
     "figure-quick": playground.figure_quick,

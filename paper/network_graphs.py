@@ -81,7 +81,7 @@ def spans(graph: Digraphs) -> np.ndarray:
     """Number of places between the ends of each edge, as a fraction of the nodes.
 
     >>> spans(SortingNetwork(4, [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)]).to_digraphs()).tolist()
-    [0.4, 0.2, 0.6, 0.4, 0.4, 0.2]
+    [0.4, 0.2, 0.6, 0.4, 0.2, 0.4]
     """
     source, target = graph.edges.long().numpy()
     return np.abs(target - source) / graph.num_nodes

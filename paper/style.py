@@ -30,6 +30,9 @@ GREEN, MINT = "#009E73", "#80CEB9"
 PURPLE, PINK = "#CC79A7", "#E8C4D8"
 OLIVE, YELLOW = "#8A7B00", "#F0E442"
 
+LIGHTER = {BLUE: SKY, VERMILLION: ORANGE, GREEN: MINT, PURPLE: PINK, OLIVE: YELLOW, BLACK: GREY, GREY: SILVER}
+"""The light shade of each hue: training on fewer graphs."""
+
 DASHED, DOTTED = (0, (4, 1.5)), (0, (1, 1.2))
 
 RC: dict[str, Any] = {
@@ -46,7 +49,7 @@ RC: dict[str, Any] = {
     "xtick.major.size": 2.5,
     "ytick.major.size": 2.5,
     "lines.linewidth": 1.1,
-    "lines.markersize": 3.5,
+    "lines.markersize": 4.0,
     "hatch.linewidth": 0.5,
     "axes.titlepad": 4,
     "axes.labelpad": 2,
@@ -113,9 +116,6 @@ class Look:
     hatch: str = ""
 
 
-STEPS = {1: ("o", "step"), 2: ("s", "steps"), 3: ("^", "steps"), 4: ("D", "steps"), 5: ("v", "steps")}
-"""Marker of a number of message-passing steps, and the word for it."""
-
 LOOKS: dict[str, Look] = {
     # Encodings: magnetic in blue, walks in orange, and so on.
     "magnetic": Look("magnetic Laplacian", BLUE, "o"),
@@ -123,8 +123,8 @@ LOOKS: dict[str, Look] = {
     "laplacian": Look("combinatorial Laplacian", GREEN, "^", "-."),
     "svd": Look("SVD", PURPLE, "D"),
     "sinusoidal": Look("sinusoidal", BLACK, "v", DOTTED),
-    "magnetic-shorter": Look("magnetic Laplacian", SKY, "o"),
-    "walks-shorter": Look("random walks", ORANGE, "s", DASHED),
+    "magnetic-shorter": Look("magnetic Laplacian", BLUE, "o"),
+    "walks-shorter": Look("random walks", VERMILLION, "s", DASHED),
     "relative-walks": Look("relative random walks", ORANGE, "s", DOTTED, "////"),
     "magnetic-signnet": Look("magnetic, SignNet", SKY, "o", DOTTED, "////"),
     "gnn": Look("message passing (GNN)", OLIVE, "P"),
@@ -134,16 +134,15 @@ LOOKS: dict[str, Look] = {
     "reverse": Look("both directions", ORANGE, "s", DASHED),
     "pagerank": Look("both directions and PageRank", VERMILLION, "o"),
     # Message passing by the number of steps, and with encodings.
-    **{
-        f"gnn-{kind}-{steps}": Look(f"{kind}, {steps} {word}", colour, marker, line)
-        for kind, colour, line in (("directed", OLIVE, "-"), ("undirected", SILVER, DASHED))
-        for steps, (marker, word) in STEPS.items()
-    },
-    "gnn-magnetic": Look("directed, 3 steps, magnetic Laplacian", BLUE, "o"),
-    "gnn-walks": Look("directed, 3 steps, random walks", VERMILLION, "s", DASHED),
+    "gnn-directed": Look("directed", OLIVE, "P"),
+    "gnn-undirected": Look("undirected", SILVER, "X", DASHED),
+    "gnn-directed-3": Look("directed", OLIVE, "P"),
+    "gnn-undirected-3": Look("undirected", SILVER, "X", DASHED),
+    "gnn-magnetic": Look("directed, magnetic Laplacian", BLUE, "o"),
+    "gnn-walks": Look("directed, random walks", VERMILLION, "s", DASHED),
     # The models that were tuned for one task.
     "best-sorting": Look("relations of wires", GREY, "X"),
-    "best-sorting-shorter": Look("relations of wires", SILVER, "X", DASHED),
+    "best-sorting-shorter": Look("relations of wires", GREY, "X", DASHED),
     "best-sorting-without-relations": Look("attention instead of relations", BLUE, "o"),
     "best-sorting-without-optimiser": Look("with the paper's optimiser", PURPLE, "D", "-."),
     "best-sorting-without-state": Look("with half the state", GREEN, "^", DOTTED),
@@ -151,12 +150,12 @@ LOOKS: dict[str, Look] = {
     "quick-sorting-attention": Look("attention, magnetic Laplacian", BLUE, "o", DASHED),
     "tried-sorting-fast": Look("learning rate 0.002 (chosen)", GREY),
     "tried-sorting-slow": Look("learning rate 0.001", SILVER),
-    "tried-sorting-narrow": Look("0.001, state of 16", SILVER),
-    "tried-sorting-small-batch": Look("0.001, batches of 256", SILVER),
-    "tried-sorting-reversed": Look("0.001, reversed networks", SILVER),
-    "tried-sorting-fresh": Look("0.001, new networks each epoch", SILVER),
+    "tried-sorting-narrow": Look("rate 0.001, state of 16", SILVER),
+    "tried-sorting-small-batch": Look("rate 0.001, batches of 256", SILVER),
+    "tried-sorting-reversed": Look("rate 0.001, reversed networks", SILVER),
+    "tried-sorting-fresh": Look("rate 0.001, new networks each epoch", SILVER),
     "best-playground": Look("walks between the nodes", VERMILLION),
-    "best-playground-shorter": Look("walks between the nodes", ORANGE),
+    "best-playground-shorter": Look("walks between the nodes", VERMILLION),
     "best-playground-without-walks": Look("without these walks", SILVER),
     "best-playground-without-root": Look("without square roots", SILVER),
     "best-playground-without-layer": Look("without the pair layer", SILVER),
@@ -196,7 +195,8 @@ LOOKS: dict[str, Look] = {
 METRICS = {
     "f1": "F1 score",
     "accuracy": "accuracy",
-    "auc": "area under the ROC curve",
+    "balanced_accuracy": "balanced accuracy",
+    "auc": "area under ROC curve",
     "rmse": "RMSE, edges",
     "mae": "mean absolute error, edges",
     "precision": "precision",
@@ -207,12 +207,9 @@ METRICS = {
 WORDS = {
     "dag": "DAGs",
     "general": "general digraphs",
-    "adjacency": "adjacency",
-    "reachability": "reachability",
     "directed-distance": "directed distance",
     "undirected-distance": "undirected distance",
-    "known:balanced_accuracy": "balanced accuracy, smallest known",
-    "known:auc": "area under the ROC curve, smallest known",
+    "known": "smallest known",
 }
 """Words for parts of the names of columns."""
 
@@ -230,15 +227,22 @@ def look(row: str) -> Look:
     return LOOKS.get(row, Look(row.replace("-", " "), GREY))
 
 
-def heading(column: str) -> str:
-    """Title of a column in words: the metric and its unit, and what it is measured on.
+def headings(column: str) -> tuple[str, str]:
+    """The title of a panel and the title of its axis, from the name of a column of a table.
 
-    >>> heading("directed-distance dag rmse"), heading("accuracy/compact")
-    ('directed distance, DAGs: RMSE, edges', 'accuracy, compact')
+    >>> headings("directed-distance dag rmse"), headings("accuracy/12")
+    (('directed distance,\\nDAGs', 'RMSE, edges'), ('length 12', 'accuracy'))
     """
-    parts = column.replace("/", " ").split()
-    metric = [METRICS[part] for part in parts if part in METRICS]
+    parts = column.replace("/", " ").replace(":", " ").split()
+    metrics = [METRICS[part] for part in parts if part in METRICS]
     others = [WORDS.get(part, f"length {part}" if part.isdigit() else part) for part in parts if part not in METRICS]
-    if others and others[0] in WORDS.values() and metric:
-        return f"{', '.join(others)}: {metric[0]}"
-    return ", ".join(metric + others)
+    return ",\n".join(others), ", ".join(metrics)
+
+
+def number_of_graphs(seen: int) -> str:
+    """A number of training graphs for labels.
+
+    >>> number_of_graphs(11_980_800), number_of_graphs(799_744), number_of_graphs(32_000)
+    ('12 M graphs', '0.8 M graphs', '32,000 graphs')
+    """
+    return f"{seen / 1e6:.2g} M graphs" if seen >= 100_000 else f"{seen:,} graphs"
