@@ -359,6 +359,8 @@ def _draw_bars(axes: "Axes", found: Mapping[int, tuple[float, float]], looks: Se
         axes.margins(x=0.12)
     low, high = axes.get_xlim()
     axes.set_xlim(low if zoomed else 0, high + (0.4 if zoomed else 0.3) * (high - low))  # room for the numbers
+    if all(mean <= 1 for mean, _ in found.values()):
+        axes.set_xticks([tick for tick in axes.get_xticks() if axes.get_xlim()[0] <= tick <= 1])  # no score exceeds 1
     axes.tick_params(axis="y", length=0)
 
 

@@ -56,7 +56,7 @@ def figure_bitmaps(folder: Path, seed: int) -> None:
             "real",
         ),
     }
-    result = {name: panel[0].round(4).tolist() for name, panel in panels.items()}
+    result = {name: (panel[0].round(3) + 0.0).tolist() for name, panel in panels.items()}
     path = record.write(folder, {"nodes": NODES, "base": BASE, "relative_potential": 0.25, "images": result})
     with picture(folder, record.name, height=2.1) as figure:
         axes: Any = figure.subplots(1, len(panels), sharey=True)
