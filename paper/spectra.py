@@ -59,7 +59,7 @@ def unsymmetrised(graph: Digraphs) -> tuple[np.ndarray, np.ndarray]:
     adjacency = np.zeros((graph.num_nodes, graph.num_nodes))
     adjacency[source, target] = 1
     values, vectors = np.linalg.eig(np.diag(adjacency.sum(1)) - adjacency)
-    order = np.lexsort((values.imag.round(9), np.abs(values).round(9)))
+    order = np.lexsort((np.imag(values).round(9), np.abs(values).round(9)))
     vectors = vectors[:, order] / np.linalg.norm(vectors[:, order], axis=0)
     largest = np.take_along_axis(vectors, np.abs(vectors).round(9).argmax(0, keepdims=True), axis=0)
     return values[order], vectors * (largest.conj() / np.abs(largest))
@@ -95,7 +95,7 @@ def figure_unsymmetrised(folder: Path, seed: int) -> None:
                 "distinct_encodings": len(np.unique(first.round(6) + 0.0, axis=0)),
                 "nodes_all_zero": int((np.abs(first) < 1e-9).all(1).sum()),
                 "largest_inner_product": round(float(np.abs(first.conj().T @ first - np.eye(first.shape[1])).max()), 6),
-                "largest_imaginary_eigenvalue": round(float(np.abs(values.imag).max()), 6),
+                "largest_imaginary_eigenvalue": round(float(np.abs(np.imag(values)).max()), 6),
                 **_numbers(values[:VECTORS], first),
             }
         )
@@ -153,7 +153,9 @@ def figure_phase(folder: Path, seed: int) -> None:
     grid = np.linspace(0, 1, 41)
     rows = []
     for name in SHOWN:
-        imaginary = {f"{q:g}": _scaled(eigenvectors(graphs[name], Relative(q), 1)[1])[:, 0].imag for q in POTENTIALS}
+        imaginary = {
+            f"{q:g}": np.imag(_scaled(eigenvectors(graphs[name], Relative(q), 1)[1])[:, 0]) for q in POTENTIALS
+        }
         rows.append(
             {
                 "graph": name,
@@ -168,9 +170,9 @@ def figure_phase(folder: Path, seed: int) -> None:
 
 
 def _draw_phases(figure: "Figure", rows: list[dict[str, Any]], grid: np.ndarray, nodes: int) -> None:
-    import matplotlib
+    from matplotlib import cm, colormaps, colors
 
-    shades = matplotlib.colormaps["viridis"](np.linspace(0, 0.92, nodes))
+    shades = colormaps["viridis"](np.linspace(0, 0.92, nodes))
     axes: Any = figure.subplots(2, len(rows), sharey="row")
     for place, row in enumerate(rows):
         above, below = axes[:, place]
@@ -188,9 +190,9 @@ def _draw_phases(figure: "Figure", rows: list[dict[str, Any]], grid: np.ndarray,
     handles = [axes[0, 0].plot([], [], color=colour, linestyle=line)[0] for colour, line in POTENTIALS.values()]
     names = [f"q' = {q:g}" for q in POTENTIALS]
     figure.legend(handles, names, loc="outside upper center", ncols=len(names), handlelength=2.6)
-    scale = matplotlib.colors.ListedColormap(shades)
+    scale = colors.ListedColormap(shades)
     bar = figure.colorbar(
-        matplotlib.cm.ScalarMappable(matplotlib.colors.BoundaryNorm(np.arange(-0.5, nodes), nodes), scale),
+        cm.ScalarMappable(colors.BoundaryNorm(np.arange(-0.5, nodes), nodes), scale),
         ax=axes[1, :].tolist(), ticks=[0, 3, 6, 9], aspect=12, pad=0.01,
     )  # fmt: skip
     bar.set_label("node")
@@ -223,7 +225,7 @@ def figure_rotation(folder: Path, seed: int) -> None:
         draw_eigenvector(graph, pairs[0], left, positions=positions, labels=True, scale=0.5)
         left.set_title("(a) graph")
         circle = np.exp(2j * np.pi * np.linspace(0, 1, 200))
-        right.plot(circle.real, circle.imag, color="0.7", linewidth=0.6)
+        right.plot(np.real(circle), np.imag(circle), color="0.7", linewidth=0.6)
         together: dict[float, list[str]] = {}
         for row in rows:
             together.setdefault(row["phase_degrees"], []).append(str(row["node"]))
@@ -250,9 +252,9 @@ def _rounded(values: np.ndarray, digits: int = 6) -> list[float]:
 def _numbers(values: np.ndarray, vectors: np.ndarray) -> dict[str, Any]:
     """Eigenvalues and eigenvectors, one list per eigenvector, for a JSON file."""
     columns = _scaled(vectors).T
-    complex_values = {"imaginary_eigenvalues": _rounded(values.imag)} if np.iscomplexobj(values) else {}
+    complex_values = {"imaginary_eigenvalues": _rounded(np.imag(values))} if np.iscomplexobj(values) else {}
     return {
-        "eigenvalues": _rounded(values.real),
+        "eigenvalues": _rounded(np.real(values)),
         **complex_values,
         "real_parts": [_rounded(column.real, 5) for column in columns],
         "imaginary_parts": [_rounded(column.imag, 5) for column in columns],

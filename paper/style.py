@@ -35,7 +35,7 @@ LIGHTER = {BLUE: SKY, VERMILLION: ORANGE, GREEN: MINT, PURPLE: PINK, OLIVE: YELL
 
 DASHED, DOTTED = (0, (4, 1.5)), (0, (1, 1.2))
 
-RC: dict[str, Any] = {
+RC: Any = {
     "font.size": 7,
     "axes.titlesize": 7.5,
     "axes.labelsize": 7,

@@ -216,7 +216,7 @@ def _picture(name: str, curves: dict[str, dict[int, float]], folder: Path) -> No
     from magnetite.plots import save_figure
 
     kinds = [kind for kind in ("real", "complex") if any(kind in curve.split(", ") for curve in curves)]
-    sizes = {"font.size": 7, "lines.markersize": 3.5, "lines.linewidth": 1.1, "legend.frameon": False}
+    sizes: Any = {"font.size": 7, "lines.markersize": 3.5, "lines.linewidth": 1.1, "legend.frameon": False}
     with matplotlib.rc_context(sizes):
         figure = Figure(figsize=(6.75 if kinds else 3.3, 2.6), layout="constrained")
         panels: Any = figure.subplots(1, len(kinds) or 1, sharey=True, squeeze=False)[0]
@@ -226,7 +226,7 @@ def _picture(name: str, curves: dict[str, dict[int, float]], folder: Path) -> No
                 library, *rest = curve.split(", ")
                 if kind and kind not in rest:
                     continue
-                colour, marker = LIBRARIES[library]
+                colour, marker = LIBRARIES.get(library, ("black", "v"))
                 line, device = DEVICES["cuda" if "cuda" in rest else "cpu"]
                 (handles[f"{library}, {device}"],) = axes.loglog(
                     [int(size) for size in points], list(points.values()), marker=marker, linestyle=line,
