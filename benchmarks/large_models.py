@@ -1,5 +1,6 @@
 """Models and encodings on one large graph: cost of a step against PyG, growth with the size, accuracy after training.
 
+python benchmarks/large_models.py              # all parts, or one of them:
 python benchmarks/large_models.py steps        # results/large-models-steps.json
 python benchmarks/large_models.py growth       # results/large-models-growth.json
 python benchmarks/large_models.py accuracy     # results/large-models-accuracy.json
@@ -231,7 +232,7 @@ def exponents(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
 def main() -> None:
     """Run, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["steps", "growth", "accuracy", "child"])
+    parser.add_argument("part", nargs="?", choices=[*PARTS, "child"])
     parser.add_argument("--sizes", type=int, nargs="+")
     parser.add_argument("--names", nargs="+")
     parser.add_argument("--epochs", type=float, default=2.0)
@@ -247,26 +248,42 @@ def main() -> None:
             torch.set_num_threads(1)
         print(json.dumps(WORK[kind](**given)))
         return
-    record, seed, limit = Record(f"large-models-{options.part}", options.seed), options.seed, options.timeout
-    if options.part == "accuracy":
-        each = [(n, name) for n in options.sizes or ACCURACY_SIZES for name in options.names or ("magnetic", "none")]
-        rows = [measured("trained", limit, name=name, n=n, seed=seed, epochs=options.epochs) for n, name in each]
-        result: dict[str, Any] = {"rows": rows, "chance": 1 / CLASSES}
-    elif options.part == "steps":
-        names = options.names or [*OURS, "sampled", *THEIRS]
-        rows = [
-            measured("step", limit, name=name, n=n, seed=seed) for n in options.sizes or STEP_SIZES for name in names
-        ]
-        result = {"rows": rows, "width": WIDTH, "layers": LAYERS, "degree": DEGREE}
-    else:
-        kinds = {**dict.fromkeys(OURS, "step"), "sampled": "step", **dict.fromkeys(ENCODINGS, "encoding")}
-        rows = [
-            measured(kinds[name], limit, name=name, n=n, seed=seed)
-            for name in options.names or kinds
-            for n in options.sizes or GROWTH_SIZES["encoding" if name == "sampled" else kinds[name]]
-        ]
-        result = {"rows": rows, "exponents": exponents(rows), "width": WIDTH, "layers": LAYERS, "degree": DEGREE}
-    print("written:", record.write(options.out, result), flush=True)
+    for part in [options.part] if options.part else PARTS:
+        record = Record(f"large-models-{part}", options.seed)
+        print("written:", record.write(options.out, PARTS[part](options)), flush=True)
+
+
+def accuracy(options: argparse.Namespace) -> dict[str, Any]:
+    """Accuracy of the defaults, with and without encodings."""
+    each = [(n, name) for n in options.sizes or ACCURACY_SIZES for name in options.names or ("magnetic", "none")]
+    given = {"seed": options.seed, "epochs": options.epochs}
+    rows = [measured("trained", options.timeout, name=name, n=n, **given) for n, name in each]
+    return {"rows": rows, "chance": 1 / CLASSES}
+
+
+def steps(options: argparse.Namespace) -> dict[str, Any]:
+    """Cost of a step against PyG."""
+    names, sizes = options.names or [*OURS, "sampled", *THEIRS], options.sizes or STEP_SIZES
+    rows = [measured("step", options.timeout, name=name, n=n, seed=options.seed) for n in sizes for name in names]
+    return {"rows": rows, "width": WIDTH, "layers": LAYERS, "degree": DEGREE}
+
+
+def growth(options: argparse.Namespace) -> dict[str, Any]:
+    """Cost of models and encodings over the number of nodes."""
+    kinds = {**dict.fromkeys(OURS, "step"), "sampled": "step", **dict.fromkeys(ENCODINGS, "encoding")}
+    rows = [
+        measured(kinds[name], options.timeout, name=name, n=n, seed=options.seed)
+        for name in options.names or kinds
+        for n in options.sizes or GROWTH_SIZES["encoding" if name == "sampled" else kinds[name]]
+    ]
+    return {"rows": rows, "exponents": exponents(rows), "width": WIDTH, "layers": LAYERS, "degree": DEGREE}
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+    "steps": steps,
+    "growth": growth,
+    "accuracy": accuracy,
+}
 
 
 if __name__ == "__main__":
