@@ -620,7 +620,7 @@ def large_accuracy() -> str:
     """Accuracy of the defaults on large block models, in Markdown."""
     measured = [row for row in result("large-models-accuracy")["rows"] if "failed" not in row]
     lines = ["| nodes | encoding | test accuracy | minutes | peak memory |", "|---|---|---|---|---|"]
-    for row in measured:
+    for row in sorted(measured, key=lambda row: (row["n"], row["name"])):
         cost = f"{row['seconds'] / 60:.1f} | {row['peak_gib']:.1f} GiB"
         lines.append(f"| {row['n']:,} | {row['name']} | {row['accuracy']:.3f} | {cost} |")
     return "\n".join(lines)

@@ -17,8 +17,8 @@ from magnetite.tasks import Examples, Task
 from magnetite.training.config import Data
 from magnetite.training.data import Encodings, Pool, Share
 
-EVALUATION_TARGETS = 1024
-"""Largest number of targets of an evaluation batch."""
+EVALUATION_TARGETS = 256
+"""Largest number of targets of an evaluation batch, whose neighbourhoods take memory."""
 
 
 class Sampler:
