@@ -51,13 +51,16 @@ def test_wrong_combinations_are_refused():
     graphs, sparse = generic_digraphs(0), nn.SparseAttention(WIDTH, HEADS)
     pairs = nn.SparseBiasEncoder(HEADS, 2)
     with pytest.raises(ValueError, match="no graph token"):
-        nn.DigraphTransformer(WIDTH, 2, nn.GraphHead(1), pairs, attention=sparse)(graphs)
-    with pytest.raises(ValueError, match="needs one position encoder that lists node pairs"):
-        nn.DigraphTransformer(WIDTH, 2, nn.NodeHead(1), nn.DepthEncoder(WIDTH), attention=sparse)(graphs)
+        nn.DigraphTransformer(WIDTH, 2, nn.GraphHead(1), pairs, attention=sparse)
+    with pytest.raises(ValueError, match="needs a position encoder that lists node pairs"):
+        nn.DigraphTransformer(WIDTH, 2, nn.NodeHead(1), nn.DepthEncoder(WIDTH), attention=sparse)
     with pytest.raises(ValueError, match="give both the same layers and heads"):
         nn.DigraphTransformer(WIDTH, 3, nn.NodeHead(1), nn.SparseBiasEncoder(HEADS, 2), attention=sparse)(graphs)
     for attention in (None, nn.LinearAttention(WIDTH)):
         with pytest.raises(ValueError, match=r"SparseAttention|LinearAttention cannot add"):
-            nn.DigraphTransformer(WIDTH, 2, nn.NodeHead(1), nn.SparseBiasEncoder(HEADS, 2), attention=attention)(graphs)
+            nn.DigraphTransformer(WIDTH, 2, nn.NodeHead(1), nn.SparseBiasEncoder(HEADS, 2), attention=attention)
+    both = [nn.SparseBiasEncoder(HEADS, 2), nn.RelativeWalkEncoder(HEADS, 2)]
+    with pytest.raises(ValueError, match="not of all"):
+        nn.DigraphTransformer(WIDTH, 2, nn.NodeHead(1), both, attention=sparse)(graphs)
     with pytest.raises(ValueError, match="no attention"):
         nn.DigraphGNN(WIDTH, nn.NodeHead(1), position=nn.SparseBiasEncoder(HEADS, 2))

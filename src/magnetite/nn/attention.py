@@ -11,7 +11,7 @@ from torch import Tensor
 from magnetite.batching import Batch
 from magnetite.encodings.checks import DEPTH, DROPOUT, SIZE
 from magnetite.linalg.memory import check_memory
-from magnetite.nn.encoders.base import Biases, Positions
+from magnetite.nn.encoders.base import Biases, PositionEncoder, Positions
 from magnetite.nn.layers import Norm, activation_named
 from magnetite.nn.module import Module
 
@@ -37,6 +37,14 @@ class GraphAttention(Module):
         self.query_key = torch.nn.Linear(width, 2 * width)
         self.value = torch.nn.Linear(width, width)
         self.out = torch.nn.Linear(width, width)
+
+    def check(self, position: PositionEncoder | None, graph_tokens: bool) -> None:
+        """Raise an error if this attention cannot use the biases of a position encoder, or graph tokens.
+
+        Args:
+            position: The position encoder of the model.
+            graph_tokens: Whether the tokens end with one graph token per graph.
+        """
 
     def contexts(
         self, batch: Batch, positions: Positions, layers: int, dtype: torch.dtype, graph_tokens: bool
@@ -84,6 +92,13 @@ class Attention(GraphAttention):
             raise ValueError(f"reach='directions' needs at least two heads, got heads={heads}")
         self.length_scaled, self.reach = length_scaled, reach
 
+    def check(self, position: PositionEncoder | None, graph_tokens: bool) -> None:  # noqa: ARG002
+        """Raise an error if the position encoder lists node pairs."""
+        if position is not None and position.lists_pairs:
+            raise ValueError(
+                "the position encoder lists node pairs: use attention=SparseAttention(width) (model.attention=sparse)"
+            )
+
     def contexts(
         self, batch: Batch, positions: Positions, layers: int, dtype: torch.dtype, graph_tokens: bool
     ) -> list[Biases]:
@@ -93,8 +108,6 @@ class Attention(GraphAttention):
         return attention_biases(batch, positions, layers, dtype, graph_tokens, seen)
 
     def _check_biases(self, positions: Positions, layers: int) -> None:
-        if positions.sparse is not None:
-            raise ValueError("the position encoder lists node pairs: use attention=SparseAttention(width, heads)")
         if not positions.biases:
             return
         given, heads = len(positions.biases), positions.biases[0][0].shape[1]

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.nn.attention import GraphAttention, States
-from magnetite.nn.encoders.base import Positions
+from magnetite.nn.encoders.base import PositionEncoder, Positions
 
 Padded = Float[Tensor, "b n d"]
 
@@ -29,20 +29,23 @@ class LinearAttention(GraphAttention):
     torch.Size([3, 3])
     """
 
-    def contexts(
-        self,
-        batch: Batch,  # noqa: ARG002
-        positions: Positions,
-        layers: int,
-        dtype: torch.dtype,  # noqa: ARG002
-        graph_tokens: bool,  # noqa: ARG002
-    ) -> list[None]:
-        """Nothing: there are no logits to which biases could be added."""
-        if positions.biases or positions.sparse is not None:
+    def check(self, position: PositionEncoder | None, graph_tokens: bool) -> None:  # noqa: ARG002
+        """Raise an error if the position encoder has biases: there are no logits to which they could be added."""
+        if position is not None and position.has_biases:
             raise ValueError(
                 "the position encoder has attention biases, which LinearAttention cannot add: use an encoder with node "
                 "vectors, or full attention"
             )
+
+    def contexts(
+        self,
+        batch: Batch,  # noqa: ARG002
+        positions: Positions,  # noqa: ARG002
+        layers: int,
+        dtype: torch.dtype,  # noqa: ARG002
+        graph_tokens: bool,  # noqa: ARG002
+    ) -> list[None]:
+        """Nothing."""
         return [None] * layers
 
     def forward(self, states: States, structure: States, batch: Batch, context: None) -> States:  # noqa: ARG002

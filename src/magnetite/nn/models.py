@@ -185,6 +185,7 @@ class DigraphTransformer(GraphModel):
         self.blocks = torch.nn.ModuleList(
             Block(width, local=remade(local), attention=attend(), **options) for _ in range(layers)
         )
+        self.blocks[0].attention.check(self.position, head.needs_graph_token)  # type: ignore[union-attr, operator]
         self.cls = torch.nn.Parameter(torch.randn(width) * 0.02) if head.needs_graph_token else None
         self.final = Norm(width) if norm == "pre" else torch.nn.Identity()
 

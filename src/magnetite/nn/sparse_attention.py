@@ -8,7 +8,7 @@ from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.nn.attention import GraphAttention, States
-from magnetite.nn.encoders.base import Positions
+from magnetite.nn.encoders.base import PositionEncoder, Positions
 
 
 class SparseAttention(GraphAttention):
@@ -23,23 +23,28 @@ class SparseAttention(GraphAttention):
         heads: Number of attention heads.
     """
 
+    def check(self, position: PositionEncoder | None, graph_tokens: bool) -> None:
+        """Raise an error unless there is a position encoder that lists node pairs, and no graph token."""
+        if graph_tokens:
+            raise ValueError("SparseAttention has no graph token: give the head readout='mean', 'sum' or 'max'")
+        if position is None or not position.lists_pairs:
+            raise ValueError(
+                "SparseAttention needs a position encoder that lists node pairs, SparseBiasEncoder(heads, layers) "
+                "(--encoding relatives or sparse-walks)"
+            )
+
     def contexts(
         self,
         batch: Batch,  # noqa: ARG002
         positions: Positions,
         layers: int,
         dtype: torch.dtype,  # noqa: ARG002
-        graph_tokens: bool,
+        graph_tokens: bool,  # noqa: ARG002
     ) -> list[tuple[Tensor, Tensor, Tensor]]:
         """Landing nodes, which of them exist, and the biases of each layer."""
-        if graph_tokens:
-            raise ValueError("SparseAttention has no graph token: give the head readout='mean', 'sum' or 'max'")
         sparse = positions.sparse
         if sparse is None or positions.biases:
-            raise ValueError(
-                "SparseAttention needs one position encoder that lists node pairs, SparseBiasEncoder(heads, layers), "
-                "and none with biases of all node pairs"
-            )
+            raise ValueError("SparseAttention reads biases of listed node pairs, not of all: leave out the encoder")
         heads = sparse.biases[0].shape[-1]
         if (len(sparse.biases), heads) != (layers, self.heads):
             raise ValueError(

@@ -101,6 +101,11 @@ class Transformer(ModelOptions):
         super().__post_init__()
         if self.width % self.heads:
             raise ValueError(f"width must be a multiple of heads, got width={self.width} and heads={self.heads}")
+        if self.attention != "full" and (self.length_scaled or self.reach != "all"):
+            raise ValueError(
+                f"attention={self.attention} has neither length_scaled nor reach: set model.length_scaled=false and "
+                "model.reach=all, or attention=full"
+            )
 
     @property
     def biased(self) -> tuple[int, int]:

@@ -87,6 +87,11 @@ class PositionEncoder(Module):
         """Whether it gives attention biases, which only models with attention can use."""
         return False
 
+    @property
+    def lists_pairs(self) -> bool:
+        """Whether it lists the node pairs of `SparseAttention`, with biases of these pairs only."""
+        return False
+
     def forward(self, batch: Batch) -> Positions:
         """The positions of the nodes of a batch."""
         raise NotImplementedError
@@ -126,6 +131,11 @@ class Combined(PositionEncoder):
     def has_biases(self) -> bool:
         """Whether one of the parts gives attention biases."""
         return any(part.has_biases for part in self.parts)  # type: ignore[misc]
+
+    @property
+    def lists_pairs(self) -> bool:
+        """Whether one of the parts lists node pairs."""
+        return any(part.lists_pairs for part in self.parts)  # type: ignore[misc]
 
     def encodings(self) -> dict[str, Any]:
         """The encodings that all parts need, by their name in the batch."""

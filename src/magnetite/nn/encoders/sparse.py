@@ -61,6 +61,11 @@ class SparseBiasEncoder(PositionEncoder):
         """Biases are all that it gives."""
         return True
 
+    @property
+    def lists_pairs(self) -> bool:
+        """It lists pairs."""
+        return True
+
     def forward(self, batch: Batch) -> Positions:
         """The pairs, and the biases of all layers."""
         pairs = batch.encoding(self.of)
