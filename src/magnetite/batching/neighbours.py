@@ -1,6 +1,7 @@
 """Sampled subgraphs of large graphs: some nodes, a bounded number of their neighbours, and the edges between them.
 
-PyG's `NeighborLoader` does this with pyg-lib or torch-sparse, which are not on PyPI; here a compiled CPU kernel does.
+PyG's `NeighborLoader` needs pyg-lib or torch-sparse for this, on which magnetite does not depend; a compiled CPU kernel
+does it here.
 """
 
 from collections.abc import Mapping, Sequence
