@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from magnetite.explore.limits import Refused
+from magnetite.explorer.limits import Refused
 
 FIGURES = {".svg": "image/svg+xml", ".png": "image/png"}
 NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,80}")

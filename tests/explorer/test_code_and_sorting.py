@@ -2,7 +2,7 @@ import pytest
 import torch
 
 import magnetite as mt
-from magnetite.explore.sorting_view import failing_input
+from magnetite.explorer.sorting_view import failing_input
 from magnetite.sorting import SortingNetwork, generate
 
 SOURCE = "def f(a, b):\n    x = a + 1\n    y = b * 2\n    return x - y\n"
@@ -113,7 +113,7 @@ def test_a_bad_network_is_refused(client, network):
 
 
 def test_the_verdict_is_the_probability_of_the_model(client, monkeypatch):
-    monkeypatch.setattr("magnetite.explore.sorting_view._outputs", lambda folder, network: torch.tensor([0.0, 2.0]))
+    monkeypatch.setattr("magnetite.explorer.sorting_view._outputs", lambda folder, network: torch.tensor([0.0, 2.0]))
     monkeypatch.setattr(client.app.router.lifespan_context.__self__, "sorting_model", "runs/mine")
     found = answer(client, "sorting/verdict", mt.sorting.batcher(4).to_dict())
     assert found == {"probability": pytest.approx(0.8808, abs=1e-4), "reason": None}

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from magnetite.explore.graph_view import layout
-from magnetite.explore.limits import Limits, Refused, field, number
+from magnetite.explorer.graph_view import layout
+from magnetite.explorer.limits import Limits, Refused, field, number
 from magnetite.sorting import SortingNetwork, batcher, bitonic, estimate_topological_sorts, generate, optimal
 from magnetite.sorting.topological_sorts import TooManyStates
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from magnetite.explore.server import Explorer
+from magnetite.explorer.server import Explorer
 
 HOST = "http://127.0.0.1:8000"
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 import uvicorn
 
-from magnetite.explore.server import Explorer, free_socket
+from magnetite.explorer.server import Explorer, free_socket
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

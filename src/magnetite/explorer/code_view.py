@@ -11,7 +11,7 @@ from magnetite.code import CodeGraph, random_names, rename, reorderings
 from magnetite.code.drawing import COLOURS, shown
 from magnetite.code.layout import layered
 from magnetite.code.source import find, functions, graph_of, parse
-from magnetite.explore.limits import Limits, Refused, field, number
+from magnetite.explorer.limits import Limits, Refused, field, number
 
 KINDS = {"sequential": "ast", "dataflow": "dataflow"}
 """The graphs of the page, and their kinds."""

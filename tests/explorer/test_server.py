@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from magnetite.explore.limits import Limits
-from magnetite.explore.results_view import Results
-from magnetite.explore.server import ROUTES, Explorer, free_socket
-from magnetite.explore.workers import jobs
-from tests.explore.conftest import HOST
+from magnetite.explorer.limits import Limits
+from magnetite.explorer.results_view import Results
+from magnetite.explorer.server import ROUTES, Explorer, free_socket
+from magnetite.explorer.workers import jobs
+from tests.explorer.conftest import HOST
 
 PATH = {"nodes": 3, "edges": [[0, 1], [1, 2]]}
 
