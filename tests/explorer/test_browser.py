@@ -50,7 +50,7 @@ def page(request, browser, address) -> Iterator[Any]:
         viewport={"width": 1440, "height": 900}, color_scheme=request.param, reduced_motion="reduce"
     )
     opened = context.new_page()
-    opened.set_default_timeout(10_000)
+    opened.set_default_timeout(30_000)
     problems: list[str] = []
     opened.on("pageerror", lambda error: problems.append(str(error)))
     opened.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
@@ -66,7 +66,7 @@ def page(request, browser, address) -> Iterator[Any]:
 def go(page, state: str, view: str) -> None:
     page.goto(f"{page.address}#view={view}&{state}")
     page.reload()
-    page.wait_for_selector(f"html[data-ready={view}]", timeout=20_000)
+    page.wait_for_selector(f"html[data-ready={view}]", timeout=30_000)
 
 
 def picture(page, name: str) -> None:
@@ -86,7 +86,7 @@ def changed(page, act) -> None:
     """Do something and wait until the graph has been encoded anew."""
     before = encoded(page)
     act()
-    page.wait_for_function(NEWER.format(before), timeout=15_000)
+    page.wait_for_function(NEWER.format(before), timeout=30_000)
 
 
 def slide(page, selector: str, value: float) -> None:
