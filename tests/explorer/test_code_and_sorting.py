@@ -2,8 +2,9 @@ import pytest
 import torch
 
 import magnetite as mt
+from magnetite.explorer import judge
 from magnetite.explorer.sorting_view import failing_input
-from magnetite.sorting import SortingNetwork, generate
+from magnetite.sorting import SortingNetwork, SortingNetworks, generate
 
 SOURCE = "def f(a, b):\n    x = a + 1\n    y = b * 2\n    return x - y\n"
 
@@ -112,9 +113,39 @@ def test_a_bad_network_is_refused(client, network):
     assert 400 <= response.status_code < 500
 
 
+class Fixed(torch.nn.Module):
+    """The same logits for every network."""
+
+    def forward(self, graphs):
+        assert set(graphs.edge_features) == {"ports"}
+        return torch.tensor([[0.0, 2.0]]).expand(len(graphs), 2)
+
+
 def test_the_verdict_is_the_probability_of_the_model(client, monkeypatch):
-    monkeypatch.setattr("magnetite.explorer.sorting_view._outputs", lambda folder, network: torch.tensor([0.0, 2.0]))
+    monkeypatch.setattr(judge, "load_judge", lambda folder: {"runs/mine": Fixed()}[folder])
     monkeypatch.setattr(client.app.router.lifespan_context.__self__, "sorting_model", "runs/mine")
     found = answer(client, "sorting/verdict", mt.sorting.batcher(4).to_dict())
-    assert found == {"probability": pytest.approx(0.8808, abs=1e-4), "reason": None}
+    assert found == {"probability": pytest.approx(0.8808, abs=1e-4), "reason": None, "accuracy": None}
     assert answer(client, "sorting/verdict", {"length": 3, "comparators": [], "model": "/etc"})["probability"] is None
+
+
+def test_without_a_model_there_is_a_line_that_says_so(client, monkeypatch, tmp_path):
+    monkeypatch.setattr(judge, "SHIPPED", tmp_path)
+    judge.load_judge.cache_clear()
+    found = answer(client, "sorting/verdict", mt.sorting.batcher(4).to_dict())
+    assert found["probability"] is None
+    assert "--sorting-model" in found["reason"]
+
+
+@pytest.mark.skipif(not (judge.SHIPPED / judge.CARD).is_file(), reason="no model is shipped")
+def test_the_shipped_model_judges_and_says_how_often_it_is_right(client):
+    judge.load_judge.cache_clear()
+    network = mt.sorting.batcher(6)
+    found = answer(client, "sorting/verdict", network.to_dict())
+    [expected] = judge.probabilities(judge.load_judge(), SortingNetworks.from_networks([network])).tolist()
+    assert found["probability"] == pytest.approx(expected, abs=1e-6)
+    low, high = found["accuracy"]["trained"]
+    assert low <= 6 <= high
+    assert {row["kind"] for row in found["accuracy"]["rows"]} >= {"compact", "smallest", "unfinished"}
+    far = answer(client, "sorting/verdict", mt.sorting.batcher(16).to_dict())
+    assert far["accuracy"]["rows"] == []
