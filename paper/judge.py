@@ -30,8 +30,9 @@ from magnetite.sorting import (
     optimal,
 )
 from magnetite.sorting.matched import KINDS
-from magnetite.training.checkpoints import load
-from paper.shipping import CARD, TEXT, finished, of_run, with_provenance
+from magnetite.training.checkpoints import FOLDER, Checkpoints
+from magnetite.training.runs import RESULT
+from paper.shipping import CARD, TEXT, config_of, finished, of_run, so_far, with_provenance
 
 LIMIT = 4 * 2**20
 """Bytes of the whole folder."""
@@ -86,9 +87,14 @@ def ship(run: Path, out: Path = SHIPPED, results: Path = Path("results"), pairs:
         results: Folder of results.
         pairs: Number of pairs of each kind and length to measure with.
     """
-    config, result = finished(run, "sorting")
-    task = config["task"]
-    record, model = Record("sorting-model", result["seed"]), load(run)
+    config = config_of(run, "sorting")
+    task, record = config["task"], Record("sorting-model", config["run"]["seed"])
+    trained = range(task["shortest"], task["train_longest"] + 1)
+    candidates = {path.name: checkpoint.load(path).eval() for path in Checkpoints(run / FOLDER).models()}
+    scores = {name: validated(candidate, trained, pairs) for name, candidate in candidates.items()}
+    chosen = max(scores, key=lambda name: scores[name])
+    model, complete = candidates[chosen], (run / RESULT).is_file()
+    result = finished(run, "sorting")[1] if complete else so_far(run, record, config, model.parameter_count)
     with replacing_folder(out) as part:
         checkpoint.save(model, part)
         size = sum(path.stat().st_size for path in part.iterdir())
@@ -99,7 +105,7 @@ def ship(run: Path, out: Path = SHIPPED, results: Path = Path("results"), pairs:
         shipped = checkpoint.load(part).eval()
         lengths = range(task["shortest"], task["train_longest"] + LONGER + 1)
         found = {
-            "run": of_run(run, config, result),
+            "run": {**of_run(run, config, result), "complete": complete, "checkpoints": scores, "chosen": chosen},
             "data": {
                 "lengths": [task["shortest"], task["train_longest"]],
                 **{name: task[name] for name in ("compact", "merging", "unfinished")},
@@ -115,16 +121,31 @@ def ship(run: Path, out: Path = SHIPPED, results: Path = Path("results"), pairs:
     return card
 
 
-def measured(model: GraphModel, length: int, pairs: int) -> list[dict[str, Any]]:
+def validated(model: GraphModel, lengths: Iterable[int], pairs: int) -> float:
+    """Mean accuracy on networks as in training, by which the checkpoint is chosen; the card measures with others.
+
+    The validation of the run has longer networks only, on which accuracy is close to chance.
+
+    Args:
+        model: The model.
+        lengths: Numbers of wires.
+        pairs: Number of pairs of each kind and length.
+    """
+    rows = [row for length in lengths for row in measured(model, length, pairs, SEED + 1) if row["kind"] in KINDS]
+    return round(sum(row["accuracy"] for row in rows) / len(rows), 4)
+
+
+def measured(model: GraphModel, length: int, pairs: int, seed: int = SEED) -> list[dict[str, Any]]:
     """The shares of correct networks called correct and of incorrect ones called incorrect, by kind.
 
     Args:
         model: The model.
         length: Number of wires.
         pairs: Number of pairs of each kind that are generated.
+        seed: Seed of the networks.
     """
     rows = []
-    for kind, (correct, wrong) in kinds_of(length, pairs).items():
+    for kind, (correct, wrong) in kinds_of(length, pairs, seed).items():
         right = [_share(probabilities(model, correct) >= 0.5), _share(probabilities(model, wrong) < 0.5)]
         known = [share for share in right if share is not None]
         rows.append(
@@ -140,14 +161,15 @@ def measured(model: GraphModel, length: int, pairs: int) -> list[dict[str, Any]]
     return rows
 
 
-def kinds_of(length: int, pairs: int) -> dict[str, Pair]:
+def kinds_of(length: int, pairs: int, seed: int = SEED) -> dict[str, Pair]:
     """Correct and incorrect networks of each kind, as the card counts them.
 
     Args:
         length: Number of wires.
         pairs: Number of pairs of each kind that are generated.
+        seed: Seed of the networks.
     """
-    seed = derive(SEED, length)
+    seed = derive(seed, length)
     found = {kind: matched_pairs(pairs, [length], {kind: 1.0}, seed, chunk=pairs)[:2] for kind in KINDS}
     wrong = SortingNetworks.concat([pair[1] for pair in found.values()])
     cut = beginnings(wrong, seed)[:: len(found)]
@@ -185,7 +207,13 @@ def text_of(card: Mapping[str, Any]) -> str:
         f"Written by `python -m paper ship-sorting` from the run `{run['name']}` (`magnetite train sorting --preset "
         f"explorer`, seed {run['seed']}, commit {run['commit'][:12]}, {run['parameters']:,} parameters, "
         f"{run['graphs_seen']:,} networks seen in {run['seconds_of_training'] / 60:,.0f} minutes on {run['device']}, "
-        "a machine shared with other work).",
+        "a machine shared with other work"
+        + ("" if run["complete"] else f"; it was stopped there, before the {_planned(run):,} that were planned")
+        + ").",
+        "",
+        "Of its checkpoints, the one that is best on generated networks of the lengths of the training was chosen: "
+        + ", ".join(f"`{name}` {score:.3f}" for name, score in run["checkpoints"].items())
+        + ".",
         "",
         "## Data",
         "",
@@ -216,6 +244,12 @@ def _cell(metrics: Iterable[Mapping[str, Any]], kind: str, length: int) -> str:
     if row is None:
         return "–"
     return " / ".join("–" if row[side] is None else f"{100 * row[side]:.0f}" for side in ("correct", "incorrect"))
+
+
+def _planned(run: Mapping[str, Any]) -> int:
+    """Number of networks that a whole run sees."""
+    config = run["config"]
+    return round(2 * config["task"]["train"] * config["optim"]["epochs"] * config["optim"]["budget"])
 
 
 def _percent(share: float) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from magnetite.code import names
 from magnetite.io.record import Record
 from magnetite.io.storage import read_json
+from magnetite.training.checkpoints import FOLDER, Checkpoints
 from magnetite.training.runs import RESULT, read_tables
 
 CARD = names.CARD
@@ -19,8 +20,8 @@ KEPT = ("parameters", "graphs_seen", "seconds_of_training", "best_step")
 """Facts about a run that the card has."""
 
 
-def finished(run: Path, task: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Configuration and result of a finished run of a task.
+def config_of(run: Path, task: str) -> dict[str, Any]:
+    """Configuration of a run of a task.
 
     Args:
         run: Folder of the run.
@@ -29,7 +30,33 @@ def finished(run: Path, task: str) -> tuple[dict[str, Any], dict[str, Any]]:
     config = read_tables(run)
     if config["task"].get("name") != task:
         raise ValueError(f"{run} is a run of the task {config['task'].get('name')}: give one of the task {task}")
+    return config
+
+
+def finished(run: Path, task: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Configuration and result of a finished run of a task.
+
+    Args:
+        run: Folder of the run.
+        task: Name of the task.
+    """
+    config = config_of(run, task)
     return config, read_json(run / RESULT, "result of a run", "finish the run with --resume")
+
+
+def so_far(run: Path, record: Record, config: Mapping[str, Any], parameters: int) -> dict[str, Any]:
+    """What `result.json` would say about a run that was stopped, without metrics.
+
+    Args:
+        run: Folder of the run.
+        record: The record of the measurement.
+        config: The configuration of the run.
+        parameters: Number of parameters of its model.
+    """
+    done = Checkpoints(run / FOLDER).progress()
+    values = parameters, done.step * config["optim"]["batch"], done.seconds, done.best_step
+    about = record.content(dict(zip(KEPT, values, strict=True)))
+    return {**about, "seed": config["run"]["seed"]}
 
 
 def of_run(run: Path, config: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The model of sorting networks that comes with the explorer: measured, and described in a card."""
 
 import json
+import shutil
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ import torch
 import magnetite as mt
 from magnetite.explorer import judge as shown
 from magnetite.io.storage import read_json, write_json
+from magnetite.nn import checkpoint
 from magnetite.sorting import SortingNetworks
 from paper import judge
 from paper.shipping import CARD, TEXT
@@ -40,10 +42,24 @@ def test_the_folder_has_the_model_of_the_run_and_a_card(run, tmp_path, monkeypat
     monkeypatch.setattr(shown, "SHIPPED", out)
     shown.load_judge.cache_clear()
     networks = SortingNetworks.from_networks([mt.sorting.batcher(4), mt.sorting.batcher(5)])
-    ours, theirs = (shown.probabilities(shown.load_judge(folder), networks) for folder in (None, str(run)))
+    [ours, theirs] = (
+        shown.probabilities(model, networks)
+        for model in (shown.load_judge(), checkpoint.load(run / "checkpoints" / card["run"]["chosen"]).eval())
+    )
     assert torch.equal(ours, theirs)
     assert shown.accuracy(4)["rows"] == [row for row in card["metrics"] if row["length"] == 4]
     shown.load_judge.cache_clear()
+
+
+def test_a_run_that_was_stopped_is_shipped_and_says_so(run, tmp_path):
+    stopped = tmp_path / "stopped"
+    shutil.copytree(run, stopped)
+    (stopped / "result.json").unlink()
+    card = judge.ship(stopped, tmp_path / "model", tmp_path / "results", pairs=6)
+    assert not card["run"]["complete"]
+    assert card["run"]["graphs_seen"] == 16
+    assert "it was stopped there, before the 16" in judge.text_of(card)
+    assert card["run"]["chosen"] == max(card["run"]["checkpoints"], key=card["run"]["checkpoints"].get)
 
 
 def test_every_kind_has_the_label_that_the_card_counts_it_as():
