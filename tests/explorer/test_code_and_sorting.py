@@ -40,12 +40,31 @@ def test_what_cannot_be_rewritten_says_so(client):
 
 def test_names_are_proposed_or_a_line_says_why_not(client):
     found = answer(client, "code/names", {"source": SOURCE})
-    assert found["names"] or "no naming model" in found["reason"]
+    assert found["names"] or "no model of names" in found["reason"]
+
+
+def test_names_are_those_of_the_model(client, shipped_namer):
+    for source in (SOURCE, SOURCE.replace("x = a + 1\n    y = b * 2", "y = b * 2\n    x = a + 1")):
+        found = answer(client, "code/names", {"source": source, "top": 3})
+        expected = mt.code.suggest_names(source, top=3)
+        assert [name for name, _ in found["names"]] == [name for name, _ in expected]
+        assert [part for _, part in found["names"]] == pytest.approx([part for _, part in expected])
+
+
+def test_one_of_several_functions_is_chosen_the_first_by_default(client):
+    source = "def f(a):\n    return a\nclass C:\n    def g(self, b):\n        return b + self\n"
+    first = answer(client, "code/graphs", {"source": source})
+    assert first["functions"] == ["f", "C.g"]
+    assert first["function"] == "f"
+    second = answer(client, "code/rewrite", {"source": source, "name": "C.g", "seed": 1})
+    assert second["function"] == "C.g"
+    assert "self + b" in second["source"]
+    assert answer(client, "code/graphs", {"source": source, "name": "h"}, 422)["error"]
 
 
 @pytest.mark.parametrize(
     "source",
-    ["", "x = 1", "def f(:", "def f():\n    return " + "(" * 300 + ")" * 300, "def f(): pass\ndef g(): pass", "\0",
+    ["", "x = 1", "def f(:", "def f():\n    return " + "(" * 300 + ")" * 300, "\0",
      "def f():\n    return " + "-" * 20_000 + "1", "x" * 60_000, None, 3],
     ids=lambda source: str(source)[:20],
 )  # fmt: skip
