@@ -7,7 +7,7 @@ writes `src/magnetite/explorer/sorting-model/` with the model and its card, and 
 results.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -195,8 +195,6 @@ def text_of(card: Mapping[str, Any]) -> str:
     """
     run, data = card["run"], card["data"]
     low, high = data["lengths"]
-    lengths = sorted({row["length"] for row in card["metrics"]})
-    rows = {kind: [_cell(card["metrics"], kind, length) for length in lengths] for kind in WORDS}
     lines = [
         "# Does this network sort?",
         "",
@@ -229,14 +227,24 @@ def text_of(card: Mapping[str, Any]) -> str:
         "the share of correct networks called correct / the share of incorrect networks called incorrect. Guessing has "
         "a mean of 50.",
         "",
-        "| networks, % | " + " | ".join(f"{length} wires" for length in lengths) + " |",
-        "|---|" + "---|" * len(lengths),
-        *(f"| {WORDS[kind]} | " + " | ".join(cells) + " |" for kind, cells in rows.items()),
+        accuracy_table(card["metrics"]),
         "",
         f"Networks of more than {high} wires are longer than all networks of the training.",
         "",
     ]
     return "\n".join(lines)
+
+
+def accuracy_table(metrics: Sequence[Mapping[str, Any]]) -> str:
+    """The shares of correct and of incorrect networks that the model is right about, by kind and length, in Markdown.
+
+    Args:
+        metrics: The rows of a card.
+    """
+    lengths = sorted({row["length"] for row in metrics})
+    head = ["networks, %", *(f"{length} wires" for length in lengths)]
+    rows = [[words, *(_cell(metrics, kind, length) for length in lengths)] for kind, words in WORDS.items()]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
 
 
 def _cell(metrics: Iterable[Mapping[str, Any]], kind: str, length: int) -> str:

@@ -307,12 +307,12 @@ function paint() {
   const moduli = re.map((x, i) => Math.hypot(x, im[i]));
   const phases = re.map((x, i) => Math.atan2(im[i], x));
   const shown = $("show-walks").checked && landing ? landing.landing[Number($("feature").value)] : moduli;
-  const largest = Math.max(...shown, 1e-12);
+  const largest = Math.max(...shown, 1e-12), start = Number($("start").value);
   $("size-name").textContent = shown === moduli ? "modulus" : `probability to land, from ${nameOf(Number($("start").value)).slice(0, 24)}`;
   const unit = graph.nodes <= 60 ? 22 : Math.max(5, 190 / Math.sqrt(graph.nodes));
   canvas.update(shown.map((value, id) => ({
     id, size: unit * (0.28 + 0.72 * (value / largest)),
-    color: { background: colourOf(phases[id]), border: token("text") },
+    color: { background: colourOf(phases[id]), border: token(id === start ? "bad" : "text") },
     title: `${nameOf(id)}: modulus ${moduli[id].toFixed(4)}, phase ${(phases[id] / Math.PI).toFixed(3)} π`,
   })));
   $("j-out").textContent = String(j);
@@ -357,8 +357,9 @@ const walk = latest(async () => {
 
 /** A ring around the node from which walks start. */
 function markStart() {
-  const start = Number($("start").value);
-  canvas.update(graph.positions.map((_, id) => ({ id, borderWidth: id === start ? 4 : graph.edges.length > 1200 ? 0 : 1.2 })));
+  const start = Number($("start").value), thin = graph.edges.length > 1200 ? 0 : 1.2;
+  canvas.update(graph.positions.map((_, id) => ({ id, borderWidth: id !== start ? thin : graph.nodes > 60 ? 2.4 : 4 })));
+  paint();
 }
 
 function showWalks() {
