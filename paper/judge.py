@@ -40,7 +40,7 @@ LIMIT = 4 * 2**20
 LONGER = 2
 """Networks with up to this many wires more than those of training are measured, too."""
 
-PAIRS = 500
+PAIRS = 200
 """Number of correct and of incorrect networks of each kind and length that are generated to measure with."""
 
 VARIANTS = 16
