@@ -383,13 +383,30 @@ def test_themes_and_accessibility(page):
     assert len(shades) == 2
 
 
+CONTROLS = {
+    "graph": {"theme", "code", "results", "example", "q", "j", "normalised", "download", "start", "feature"},
+    "code": {"source", "build", "reorder", "rename"},
+    "sorting": {"wires", "generate", "generate-wrong", "low", "high", "add-comparator", "drop-last", "comparators"},
+    "results": {"filter", "results", "share"},
+}
+"""Controls that the Tab key must reach, by view."""
+
+
+@pytest.mark.parametrize("view", CONTROLS)
+def test_the_tab_key_reaches_every_control(page, view):
+    go(page, "", view)
+    reached, names = set(), "document.activeElement.id || document.activeElement.dataset.view || ''"
+    for _ in range(60 if view == "graph" else 30):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate(names))
+    assert CONTROLS[view] <= reached
+    unnamed = "[...document.querySelectorAll(`#view-${v} :is(button, select, input, textarea)`)]"
+    named = "e.labels?.length || e.getAttribute('aria-label') || e.textContent.trim()"
+    assert page.evaluate(f"(v) => {unnamed}.filter((e) => !({named})).map((e) => e.outerHTML)", view) == []
+
+
 def test_the_keyboard_alone_is_enough(page):
     go(page, "", "graph")
-    reached = set()
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        reached.add(page.evaluate("document.activeElement.id || document.activeElement.dataset.view || ''"))
-    assert {"theme", "code", "results", "example", "q", "j", "normalised", "download", "start", "feature"} <= reached
     page.focus("#q")
     changed(page, lambda: page.keyboard.press("ArrowLeft"))
     assert page.input_value("#q") == "0.99"
@@ -399,6 +416,18 @@ def test_the_keyboard_alone_is_enough(page):
     page.focus("#drop-last")
     page.keyboard.press("Enter")
     page.wait_for_selector("#correct.bad")
+
+
+def test_nothing_jumps_while_a_network_changes(page):
+    go(page, "", "sorting")
+    ids = ["correct", "verdict", "facts", "network"]
+    boxes = f"{ids}.map((id) => document.getElementById(id).getBoundingClientRect().y)"
+    page.wait_for_function("() => document.getElementById('about-model').textContent.length > 20")
+    before = page.evaluate(boxes)
+    page.click("#drop-last")
+    page.wait_for_selector("#correct.bad")
+    page.wait_for_timeout(200)
+    assert page.evaluate(boxes) == before
 
 
 def test_nothing_jumps_while_a_slider_moves(page):
