@@ -211,7 +211,7 @@ def text_of(card: Mapping[str, Any]) -> str:
         "",
         "Of its checkpoints, the one that is best on generated networks of the lengths of the training was chosen: "
         + ", ".join(f"`{name}` {score:.3f}" for name, score in run["checkpoints"].items())
-        + ".",
+        + f". It had seen {_seen(run):,} networks.",
         "",
         "## Data",
         "",
@@ -258,6 +258,11 @@ def _planned(run: Mapping[str, Any]) -> int:
     """Number of networks that a whole run sees."""
     config = run["config"]
     return round(2 * config["task"]["train"] * config["optim"]["epochs"] * config["optim"]["budget"])
+
+
+def _seen(run: Mapping[str, Any]) -> int:
+    """Number of networks that the chosen checkpoint had seen; its name ends in its step."""
+    return int(run["chosen"].rpartition("-")[2]) * run["config"]["optim"]["batch"]
 
 
 def _percent(share: float) -> str:
