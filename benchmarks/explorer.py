@@ -30,6 +30,8 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
+from magnetite.explorer.graph_view import encode
+from magnetite.explorer.limits import Limits
 from magnetite.io.record import Record
 from magnetite.sorting import batcher
 
@@ -232,6 +234,23 @@ def summary(times: list[float]) -> dict[str, Any]:
     }
 
 
+def computing(nodes: int, edges: int, rounds: int = 20) -> float:
+    """Milliseconds of processor time of a request for an eigenvector: read it, compute, write the answer.
+
+    Unlike the latency, it hardly depends on what else the machine does.
+    """
+    body = json.dumps({"graph": graph(nodes, edges, SEED), "potential": "relative", "q": 1.0}).encode()
+
+    def work() -> None:
+        json.dumps(encode(json.loads(body), Limits()))
+
+    work()
+    began = time.process_time()
+    for _ in range(rounds):
+        work()
+    return round(1e3 * (time.process_time() - began) / rounds, 2)
+
+
 MOVE = """async (value) => {
   const slider = document.getElementById("q"), root = document.documentElement, before = Number(root.dataset.encoded);
   const began = performance.now();
@@ -262,7 +281,7 @@ def moves(port: int, rounds: int) -> list[dict[str, Any]]:
             found = [page.evaluate(MOVE, str(round(0.2 + 0.6 * (i % 37) / 37, 2))) for i in range(rounds + 3)][3:]
             whole, request, event = ([row[i] / 1e3 for row in found] for i in range(3))
             row = {"graph": name, "whole": summary(whole), "request": summary(request), "event": summary(event)}
-            rows.append(row)
+            rows.append(row | {"processor_ms": computing(nodes, edges)})
             page.close()
         browser.close()
     return rows

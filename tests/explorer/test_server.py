@@ -1,10 +1,9 @@
-import importlib
 import socket
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,9 @@ from magnetite.explorer.workers import jobs
 from paper.__main__ import FIGURES, OWN, TRAINED
 from tests.explorer.conftest import HOST
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-load: Any = importlib.import_module("explorer")
+SPEC: Any = spec_from_file_location("explorer_load", Path(__file__).parents[2] / "benchmarks" / "explorer.py")
+load: Any = module_from_spec(SPEC)
+SPEC.loader.exec_module(load)
 """The requests of the benchmark."""
 
 PATH = {"nodes": 3, "edges": [[0, 1], [1, 2]]}
