@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT))  # for paper
 from magnetite.io.record import read_record  # noqa: E402
 from magnetite.io.storage import replacing  # noqa: E402
 from paper.charts import LENGTHS  # noqa: E402
+from paper.judge import accuracy_table  # noqa: E402
 from paper.store import Store  # noqa: E402
 
 BEGIN, END = "<!-- results: written by benchmarks/tables.py -->", "<!-- end of results -->"
@@ -640,6 +641,49 @@ def large_growth() -> str:
     return "\n".join(lines)
 
 
+def judged_networks() -> str:
+    """How often the explorer's model is right about sorting networks, by kind and length, in Markdown."""
+    if not (ROOT / "results" / "sorting-model.json").exists():
+        return "Not trained yet."
+    return accuracy_table(result("sorting-model")["card"]["metrics"])
+
+
+def slider_times() -> str:
+    """Times of the explorer's slider of q, in Markdown."""
+    if not (ROOT / "results" / "benchmark-explorer.json").exists():
+        return "Not measured yet."
+    lines = ["| graph | median | 95 % within | of it, the request (median) | processor time of the request |"]
+    lines.append("|---|---|---|---|---|")
+    for row in result("benchmark-explorer")["page"]:
+        times = row["whole"]["p50_ms"], row["whole"]["p95_ms"], row["request"]["p50_ms"], row["processor_ms"]
+        lines.append(f"| {row['graph']} | {' | '.join(f'{each:.0f} ms' for each in times)} |")
+    return "\n".join(lines)
+
+
+def explorer_latencies() -> str:
+    """Latencies of the explorer's requests under load, and its memory, in Markdown."""
+    if not (ROOT / "results" / "benchmark-explorer.json").exists():
+        return "Not measured yet."
+    measured = result("benchmark-explorer")
+    load = measured["load"]
+    lines = ["| request | number | median | 95 % within | longest |", "|---|---|---|---|---|"]
+    for row in sorted(load["latencies"], key=lambda row: (row["refused"], row["kind"])):
+        times = (f"{row[name]:,.0f} ms" for name in ("p50_ms", "p95_ms", "max_ms"))
+        lines.append(
+            f"| {row['kind']}{' (refused)' if row['refused'] else ''} | {row['count']} | {' | '.join(times)} |"
+        )
+    first, last = load["memory"][0], load["memory"][-1]
+    processors = f"{measured['load_average_before']:.0f} to {measured['load_average_after']:.0f}"
+    lines += [
+        "",
+        f"{load['requests']:,} requests, {load['at_once']} at a time, on a machine that was busy with other work (load "
+        f"average {processors}): {len(load['unexpected'])} unexpected answers, {load['busy']} told to try again. The "
+        f"server had {first['server']:.0f} MiB after the first hundred requests and {last['server']:.0f} MiB after the "
+        f"last, its workers {first['workers']:,.0f} and {last['workers']:,.0f} MiB.",
+    ]
+    return "\n".join(lines)
+
+
 def written(text: str, tables: Sequence[str]) -> str:
     """The text with the tables between its markers, in order."""
     first, *rest = text.split(BEGIN)
@@ -664,6 +708,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "name-functions.md": [measured_names(), examples_of_names(), named_files()],
         ROOT / "docs" / "choosing.md": [chosen_potentials(), rule_times()],
         ROOT / "docs" / "large.md": [large_steps(), large_accuracy(), large_growth()],
+        ROOT / "docs" / "explore.md": [judged_networks(), slider_times(), explorer_latencies()],
     }
     return {path: written(path.read_text(encoding="utf-8"), made) for path, made in tables.items()}
 

@@ -148,6 +148,17 @@ class Checkpoints:
             raise DamagedFile(f"{folder} is missing: train again, or copy it back")
         return folder
 
+    def models(self) -> list[Path]:
+        """Folders of the stored models: the best one in validation and the last one."""
+        return [self._folder(kind, step) for kind in ("best", "last") for step in self._steps(kind)]
+
+    def progress(self) -> Progress:
+        """Progress of the last checkpoint."""
+        steps = self._steps("last")
+        if not steps:
+            raise ValueError(f"{self.folder} has no checkpoint yet: continue with `magnetite train … --resume`")
+        return _read_state(self._folder("last", steps[-1]) / STATE)[0]
+
     def best_step(self) -> int:
         """Step of the best model: that of the last checkpoint, or the newest if there is no checkpoint to ask."""
         steps = self._steps("best")

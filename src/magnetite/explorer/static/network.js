@@ -1,6 +1,6 @@
 // A graph on a canvas, drawn by vis-network. Positions come from the server: nothing moves by itself.
 
-import { token } from "./api.js";
+import { make, token } from "./api.js";
 
 export const LABELLED = 80;
 const MANY_EDGES = 1200;
@@ -13,6 +13,23 @@ export class GraphCanvas {
     this.edges = new vis.DataSet();
     this.network = null;
     this.clicked = null;
+    const button = (text, label, act) => make("button", { type: "button", title: label, "aria-label": `${label}: ${container.getAttribute("aria-label").split(".")[0]}`, onclick: act }, text);
+    container.after(make("div", { class: "zoom" },
+      button("+", "Zoom in", () => this.zoom(1.3)), button("−", "Zoom out", () => this.zoom(1 / 1.3)), button("⤢", "Show all", () => this.fit())));
+  }
+
+  zoom(factor) {
+    this.network?.moveTo({ scale: this.network.getScale() * factor });
+  }
+
+  /** Show all, or, where labels would become too small to read, the top. */
+  begin() {
+    this.network.fit({ animation: false });
+    const { readable } = this.options;
+    const nodes = this.nodes.get();
+    if (!readable || !nodes.length || this.network.getScale() >= readable) return;
+    const top = nodes.reduce((best, node) => (node.y < best.y ? node : best));
+    this.network.moveTo({ scale: readable, position: { x: top.x, y: top.y + (this.container.clientHeight / 2 - 40) / readable } });
   }
 
   /** Show other nodes and edges, in vis-network's form. */
@@ -46,7 +63,7 @@ export class GraphCanvas {
     this.container.firstChild?.setAttribute("role", "application");
     this.network.on("click", (event) => this.clicked?.(event));
     if (view) this.network.moveTo(view);
-    else this.network.fit({ animation: false });
+    else this.begin();
   }
 
   update(nodes) {

@@ -10,14 +10,17 @@ from typing import Any
 from magnetite.code import CodeGraph, random_names, rename, reorderings
 from magnetite.code.drawing import COLOURS, shown
 from magnetite.code.layout import layered
-from magnetite.code.source import find, functions, graph_of, parse
-from magnetite.explore.limits import Limits, Refused, field, number
+from magnetite.code.source import Function, find, functions, graph_of, parse
+from magnetite.explorer.limits import Limits, Refused, field, number
 
 KINDS = {"sequential": "ast", "dataflow": "dataflow"}
 """The graphs of the page, and their kinds."""
 
 MOST_NODES = 600
 """Number of nodes of a graph that is drawn."""
+
+MOST_FUNCTIONS = 200
+"""Number of functions of a source that the page lists."""
 
 WORDS = {"reorder": "reordered", "rename": "renamed"}
 
@@ -26,14 +29,14 @@ Payload = Mapping[str, Any]
 
 def graphs(payload: Payload, limits: Limits) -> dict[str, Any]:
     """Both graphs of a function with their hashes."""
-    source = _source(payload, limits)
-    return {"source": source, **_graphs(source, field(payload, "name", (str, type(None)), None))}
+    source, function, listed = _function(payload, limits)
+    return {"source": source, "functions": listed[:MOST_FUNCTIONS], **_graphs(source, function.name)}
 
 
 def rewrite(payload: Payload, limits: Limits) -> dict[str, Any]:
     """An equivalent text of a function, both of its graphs, and which hashes changed."""
-    source = _source(payload, limits)
-    name = field(payload, "name", (str, type(None)), None)
+    source, function, listed = _function(payload, limits)
+    name = function.name
     seed = number(payload, "seed", 0, 2**31, 0)
     kind = field(payload, "kind", str, "reorder")
     if kind not in WORDS:
@@ -42,29 +45,35 @@ def rewrite(payload: Payload, limits: Limits) -> dict[str, Any]:
     text, count = _reordered(source, name, seed) if kind == "reorder" else _renamed(source, name, seed)
     after = _graphs(text, name)
     changed = {each: before[each] != after[each]["hash"] for each in KINDS}
-    return {"source": text, "count": str(count), "did": WORDS[kind], "before": before, "changed": changed, **after}
+    about = {"source": text, "functions": listed[:MOST_FUNCTIONS], "count": str(count), "did": WORDS[kind]}
+    return {**about, "before": before, "changed": changed, **after}
 
 
 def names(payload: Payload, limits: Limits) -> dict[str, Any]:
     """Names that the shipped model proposes, or one line that says why there are none."""
-    source = _source(payload, limits)
+    source, function, _ = _function(payload, limits)
     from magnetite.code.names import suggest_names
 
     try:
-        found = suggest_names(source, number(payload, "top", 1, 10, 5), field(payload, "name", (str, type(None)), None))
+        found = suggest_names(source, number(payload, "top", 1, 10, 5), function.name)
     except FileNotFoundError:
         return {
             "names": [],
-            "reason": "This copy of magnetite has no naming model; `magnetite train naming` trains one.",
+            "reason": "This copy of magnetite has no model of names; `magnetite train naming` trains one.",
         }
     return {"names": [[name, probability] for name, probability in found], "reason": None}
 
 
-def _source(payload: Payload, limits: Limits) -> str:
+def _function(payload: Payload, limits: Limits) -> tuple[str, Function, list[str]]:
+    """The source of a request, the function that it names, by default the first one, and the names of all."""
     source = field(payload, "source", str)
     if len(source) > limits.source:
         raise Refused(f"the source has {len(source):,} characters, more than {limits.source:,}: give one function", 413)
-    return source
+    name = field(payload, "name", (str, type(None)), None)
+    found = list(functions(parse(source)))
+    listed = list(dict.fromkeys(function.name for function in found))
+    first = next((function.name for function in found if not function.is_nested), None)
+    return source, find(found, first if name is None else name), listed
 
 
 def _reordered(source: str, name: str | None, seed: int) -> tuple[str, int]:

@@ -25,6 +25,7 @@ const setting = () => ({
   normalised: state.get("normalised", "0") === "1",
 });
 const chosen = () => Math.min(Number(state.get("j", "0")), found ? found.values.length - 1 : 0);
+const plural = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
 const nameOf = (node) => graph.names?.[node] ?? String(node);
 const bare = () => ({ nodes: graph.nodes, edges: graph.edges, weights: graph.weights, names: graph.names });
 const failed = (error) => say("graph-status", error.message, true);
@@ -53,6 +54,7 @@ export async function restore() {
   if (kind === "example") await loadExample();
   else if (kind === "typed") { $("edges").value = state.get("edges", $("edges").value); await loadTyped(); }
   else if (kind === "drawn") await loadDrawn();
+  else if (file === null && state.get("edges")) { state.set({ from: "typed" }); await restore(); } // a link to a file that is not here
   else if (file === null) { state.set({ from: "example" }); showSource(); await loadExample(); }
 }
 
@@ -97,8 +99,8 @@ function listen() {
   $("remove").addEventListener("click", () => removeNode(Number($("from").value)));
   $("clear").addEventListener("click", () => { graph = { nodes: 1, edges: [], weights: null, names: null, positions: [[0, 0]] }; drawn(); });
   $("start").addEventListener("change", () => { state.set({ start: $("start").value }); walk(); });
-  $("feature").addEventListener("change", () => showWalks());
-  $("show-walks").addEventListener("change", () => paint());
+  $("feature").addEventListener("change", () => { state.set({ feature: $("feature").value }); showWalks(); });
+  $("show-walks").addEventListener("change", () => { state.set({ sized: $("show-walks").checked ? "1" : null }); paint(); });
   $("node-table").closest("details").addEventListener("toggle", () => paint());
   $("download").addEventListener("click", download);
   $("picture").addEventListener("click", async () => save(await canvas.picture(), "graph.png"));
@@ -126,6 +128,7 @@ function showSettings() {
   $("q-name").textContent = potential === "absolute" ? "Potential q" : potential === "relative" ? "Potential q′" : "Potential, chosen for the graph";
   $("q-out").textContent = potential === "adaptive" ? "" : q.toFixed(potential === "absolute" ? 3 : 2);
   $("normalised").checked = normalised;
+  $("show-walks").checked = state.get("sized") === "1";
 }
 
 const load = latest(async (read) => {
@@ -134,8 +137,17 @@ const load = latest(async (read) => {
   graph = given;
   $("which-label").hidden = !(given.graphs > 1) || source() !== "file";
   $("which").max = (given.graphs ?? 1) - 1;
+  if (source() === "file") state.set({ edges: shared() });
   await present();
 }, failed);
+
+/** The edges of a small graph from a file as text, so that a link shows it elsewhere; null if a list of edges cannot. */
+function shared() {
+  const linked = new Set(graph.edges.flat());
+  const plainNames = [...linked].every((node) => /^[\w.:-]{1,60}$/.test(nameOf(node)));
+  if (graph.edges.length > SHARED_EDGES || linked.size < graph.nodes || !plainNames) return null;
+  return graph.edges.map(([u, v], i) => `${nameOf(u)} ${nameOf(v)}${graph.weights ? ` ${graph.weights[i]}` : ""}`).join("\n");
+}
 
 function loadExample() {
   const name = state.get("example", "trumpet (DAG)"), nodes = Number(state.get("n", "24"));
@@ -266,7 +278,7 @@ async function findEncoding() {
   paint();
   if (state.get("layout", "drawn") !== "drawn") place();
   drawSpectrum();
-  const size = `${graph.nodes.toLocaleString("en")} nodes, ${graph.edges.length.toLocaleString("en")} edges`;
+  const size = `${plural(graph.nodes, "node")}, ${plural(graph.edges.length, "edge")}`;
   say("graph-status", `${file && source() === "file" ? `${file} · ` : ""}${size} · q = ${found.q.toPrecision(3)} · encoded in ${Math.round(performance.now() - began)} ms`);
   document.documentElement.dataset.encoded = String(Number(document.documentElement.dataset.encoded ?? "0") + 1);
 }
@@ -295,11 +307,12 @@ function paint() {
   const moduli = re.map((x, i) => Math.hypot(x, im[i]));
   const phases = re.map((x, i) => Math.atan2(im[i], x));
   const shown = $("show-walks").checked && landing ? landing.landing[Number($("feature").value)] : moduli;
-  const largest = Math.max(...shown, 1e-12);
+  const largest = Math.max(...shown, 1e-12), start = Number($("start").value);
+  $("size-name").textContent = shown === moduli ? "modulus" : `probability to land, from ${nameOf(Number($("start").value)).slice(0, 24)}`;
   const unit = graph.nodes <= 60 ? 22 : Math.max(5, 190 / Math.sqrt(graph.nodes));
   canvas.update(shown.map((value, id) => ({
     id, size: unit * (0.28 + 0.72 * (value / largest)),
-    color: { background: colourOf(phases[id]), border: token("text") },
+    color: { background: colourOf(phases[id]), border: token(id === start ? "bad" : "text") },
     title: `${nameOf(id)}: modulus ${moduli[id].toFixed(4)}, phase ${(phases[id] / Math.PI).toFixed(3)} π`,
   })));
   $("j-out").textContent = String(j);
@@ -337,10 +350,17 @@ function place(given) {
 const walk = latest(async () => {
   const answer = await ask("graph/walks", { graph: bare(), start: Number($("start").value) });
   landing = answer;
-  const before = $("feature").value;
-  fill($("feature"), answer.features.map((name, i) => [String(i), name]), before || "4");
+  fill($("feature"), answer.features.map((name, i) => [String(i), name]), state.get("feature", "4"));
+  markStart();
   showWalks();
 }, failed);
+
+/** A ring around the node from which walks start. */
+function markStart() {
+  const start = Number($("start").value), thin = graph.edges.length > 1200 ? 0 : 1.2;
+  canvas.update(graph.positions.map((_, id) => ({ id, borderWidth: id !== start ? thin : graph.nodes > 60 ? 2.4 : 4 })));
+  paint();
+}
 
 function showWalks() {
   if (!landing) return;
@@ -394,9 +414,11 @@ async function download() {
 
 /** The graph as node-link data, which `mt.read` reads. */
 function nodeLink() {
+  const distinct = new Set(graph.names ?? []).size === graph.nodes; // long names are cut and may have become equal
+  const id = (node) => (distinct ? nameOf(node) : node);
   return JSON.stringify({
-    directed: true, multigraph: true, graph: {}, nodes: Array.from({ length: graph.nodes }, (_, i) => ({ id: nameOf(i) })),
-    links: graph.edges.map(([from, to], i) => ({ source: nameOf(from), target: nameOf(to), key: i, ...(graph.weights ? { weight: graph.weights[i] } : {}) })),
+    directed: true, multigraph: true, graph: {}, nodes: Array.from({ length: graph.nodes }, (_, i) => ({ id: id(i) })),
+    links: graph.edges.map(([from, to], i) => ({ source: id(from), target: id(to), key: i, ...(graph.weights ? { weight: graph.weights[i] } : {}) })),
   });
 }
 

@@ -18,8 +18,8 @@ from magnetite.encodings import Laplacian, MagneticLaplacian, RandomWalk, advise
 from magnetite.encodings.advice import COLUMNS
 from magnetite.encodings.potentials import node_pairs, settled
 from magnetite.encodings.stored import node_table
-from magnetite.explore.examples import EXAMPLES
-from magnetite.explore.limits import Limits, Refused, field, number
+from magnetite.explorer.examples import EXAMPLES
+from magnetite.explorer.limits import Limits, Refused, field, number
 from magnetite.graphs import FORMATS, Digraphs, node_numbers, read_graphs
 from magnetite.io.files import TABLE_WRITERS, TENSOR_WRITERS, write_arrays, write_table
 from magnetite.linalg.potential import Adaptive, Potential, Relative

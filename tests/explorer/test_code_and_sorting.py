@@ -2,8 +2,9 @@ import pytest
 import torch
 
 import magnetite as mt
-from magnetite.explore.sorting_view import failing_input
-from magnetite.sorting import SortingNetwork, generate
+from magnetite.explorer import judge
+from magnetite.explorer.sorting_view import failing_input
+from magnetite.sorting import SortingNetwork, SortingNetworks, generate
 
 SOURCE = "def f(a, b):\n    x = a + 1\n    y = b * 2\n    return x - y\n"
 
@@ -39,12 +40,31 @@ def test_what_cannot_be_rewritten_says_so(client):
 
 def test_names_are_proposed_or_a_line_says_why_not(client):
     found = answer(client, "code/names", {"source": SOURCE})
-    assert found["names"] or "no naming model" in found["reason"]
+    assert found["names"] or "no model of names" in found["reason"]
+
+
+def test_names_are_those_of_the_model(client, shipped_namer):
+    for source in (SOURCE, SOURCE.replace("x = a + 1\n    y = b * 2", "y = b * 2\n    x = a + 1")):
+        found = answer(client, "code/names", {"source": source, "top": 3})
+        expected = mt.code.suggest_names(source, top=3)
+        assert [name for name, _ in found["names"]] == [name for name, _ in expected]
+        assert [part for _, part in found["names"]] == pytest.approx([part for _, part in expected])
+
+
+def test_one_of_several_functions_is_chosen_the_first_by_default(client):
+    source = "def f(a):\n    return a\nclass C:\n    def g(self, b):\n        return b + self\n"
+    first = answer(client, "code/graphs", {"source": source})
+    assert first["functions"] == ["f", "C.g"]
+    assert first["function"] == "f"
+    second = answer(client, "code/rewrite", {"source": source, "name": "C.g", "seed": 1})
+    assert second["function"] == "C.g"
+    assert "self + b" in second["source"]
+    assert answer(client, "code/graphs", {"source": source, "name": "h"}, 422)["error"]
 
 
 @pytest.mark.parametrize(
     "source",
-    ["", "x = 1", "def f(:", "def f():\n    return " + "(" * 300 + ")" * 300, "def f(): pass\ndef g(): pass", "\0",
+    ["", "x = 1", "def f(:", "def f():\n    return " + "(" * 300 + ")" * 300, "\0",
      "def f():\n    return " + "-" * 20_000 + "1", "x" * 60_000, None, 3],
     ids=lambda source: str(source)[:20],
 )  # fmt: skip
@@ -112,9 +132,39 @@ def test_a_bad_network_is_refused(client, network):
     assert 400 <= response.status_code < 500
 
 
+class Fixed(torch.nn.Module):
+    """The same logits for every network."""
+
+    def forward(self, graphs):
+        assert set(graphs.edge_features) == {"ports"}
+        return torch.tensor([[0.0, 2.0]]).expand(len(graphs), 2)
+
+
 def test_the_verdict_is_the_probability_of_the_model(client, monkeypatch):
-    monkeypatch.setattr("magnetite.explore.sorting_view._outputs", lambda folder, network: torch.tensor([0.0, 2.0]))
+    monkeypatch.setattr(judge, "load_judge", lambda folder: {"runs/mine": Fixed()}[folder])
     monkeypatch.setattr(client.app.router.lifespan_context.__self__, "sorting_model", "runs/mine")
     found = answer(client, "sorting/verdict", mt.sorting.batcher(4).to_dict())
-    assert found == {"probability": pytest.approx(0.8808, abs=1e-4), "reason": None}
+    assert found == {"probability": pytest.approx(0.8808, abs=1e-4), "reason": None, "accuracy": None}
     assert answer(client, "sorting/verdict", {"length": 3, "comparators": [], "model": "/etc"})["probability"] is None
+
+
+def test_without_a_model_there_is_a_line_that_says_so(client, monkeypatch, tmp_path):
+    monkeypatch.setattr(judge, "SHIPPED", tmp_path)
+    judge.load_judge.cache_clear()
+    found = answer(client, "sorting/verdict", mt.sorting.batcher(4).to_dict())
+    assert found["probability"] is None
+    assert "--sorting-model" in found["reason"]
+
+
+@pytest.mark.skipif(not (judge.SHIPPED / judge.CARD).is_file(), reason="no model is shipped")
+def test_the_shipped_model_judges_and_says_how_often_it_is_right(client):
+    judge.load_judge.cache_clear()
+    network = mt.sorting.batcher(6)
+    found = answer(client, "sorting/verdict", network.to_dict())
+    [expected] = judge.probabilities(judge.load_judge(), SortingNetworks.from_networks([network])).tolist()
+    assert found["probability"] == pytest.approx(expected, abs=1e-6)
+    low, high = found["accuracy"]["trained"]
+    assert low <= 6 <= high
+    assert {row["kind"] for row in found["accuracy"]["rows"]} >= {"compact", "smallest", "unfinished"}
+    far = answer(client, "sorting/verdict", mt.sorting.batcher(16).to_dict())
+    assert far["accuracy"]["rows"] == []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from magnetite.explore.limits import Refused
+from magnetite.explorer.limits import Refused
 
 FIGURES = {".svg": "image/svg+xml", ".png": "image/png"}
 NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,80}")
@@ -26,7 +26,8 @@ COMMANDS = {
     "table-": "python -m paper {}",
     "claims": "python -m paper {}",
     "hypotheses": "python -m paper {}",
-    "namer": "python -m paper ship-namer",
+    "namer": "python -m paper ship-namer RUN",
+    "sorting-model": "python -m paper ship-sorting RUN",
     "benchmark-data": "python benchmarks/data.py",
     "benchmark-large": "python benchmarks/large.py",
     "run-": "magnetite train sorting --preset best",

@@ -1,15 +1,23 @@
 """The view Sorting: drawn, generated and known networks, their graphs and topological sorts, and whether they sort."""
 
 from collections.abc import Mapping
-from functools import cache
 from itertools import product
 from typing import Any
 
 import torch
 
-from magnetite.explore.graph_view import layout
-from magnetite.explore.limits import Limits, Refused, field, number
-from magnetite.sorting import SortingNetwork, batcher, bitonic, estimate_topological_sorts, generate, optimal
+from magnetite.explorer import judge
+from magnetite.explorer.graph_view import layout
+from magnetite.explorer.limits import Limits, Refused, field, number
+from magnetite.sorting import (
+    SortingNetwork,
+    SortingNetworks,
+    batcher,
+    bitonic,
+    estimate_topological_sorts,
+    generate,
+    optimal,
+)
 from magnetite.sorting.topological_sorts import TooManyStates
 
 KNOWN = {"batcher": batcher, "bitonic": bitonic, "optimal": optimal}
@@ -56,17 +64,28 @@ def check(payload: Payload, limits: Limits) -> dict[str, Any]:
 
 
 def verdict(payload: Payload, limits: Limits) -> dict[str, Any]:
-    """The model's probability that a network sorts; `model` is the folder of a run that the server was started with."""
+    """The model's probability that a network sorts, and how often it is right on networks of this length.
+
+    `model` is the folder of a run that the server was started with, or null for the model that comes with magnetite.
+    """
     network = _network(payload, limits)
     folder = field(payload, "model", (str, type(None)), None)
-    if folder is None:
-        reason = "Start with `magnetite explore --sorting-model RUN` to see the verdict of a model you trained."
-        return {"probability": None, "reason": reason}
     if not len(network):
-        return {"probability": None, "reason": "A network without comparators has no graph."}
-    logits = _outputs(folder, network)
-    probability = torch.softmax(logits, 0)[1] if len(logits) == 2 else torch.sigmoid(logits[0])
-    return {"probability": float(probability), "reason": None}
+        return _no_verdict("A network without comparators has no graph to judge.")
+    try:
+        model = judge.load_judge(folder)
+    except FileNotFoundError:
+        return _no_verdict(
+            "This copy of magnetite has no model of sorting networks: train one with `magnetite train sorting`, and "
+            "start with `magnetite explore --sorting-model RUN`."
+        )
+    [probability] = judge.probabilities(model, SortingNetworks.from_networks([network])).tolist()
+    about = judge.accuracy(network.length) if folder is None else None
+    return {"probability": probability, "reason": None, "accuracy": about}
+
+
+def _no_verdict(reason: str) -> dict[str, Any]:
+    return {"probability": None, "reason": reason, "accuracy": None}
 
 
 def failing_input(network: SortingNetwork) -> list[int] | None:
@@ -112,26 +131,6 @@ def _sorts(network: SortingNetwork) -> dict[str, Any]:
     except TooManyStates:
         estimate = estimate_topological_sorts(network.to_digraphs(), states=max(states // 40, 10), runs=4)
         return {"exact": False, "text": str(estimate)}
-
-
-@torch.no_grad()
-def _outputs(folder: str, network: SortingNetwork) -> torch.Tensor:
-    """The logits of a run for one network."""
-    from magnetite.tasks import Examples
-    from magnetite.training.config import Data
-    from magnetite.training.data import EvaluationData
-
-    model = _model(folder)
-    encodings = {} if model.position is None else model.position.encodings()
-    data = EvaluationData(Examples(network.to_digraphs()), encodings, Data())
-    return torch.cat([model(batch).float() for batch in data.batches()]).flatten()
-
-
-@cache
-def _model(folder: str) -> Any:
-    from magnetite.training.trained import Run
-
-    return Run(folder).model
 
 
 JOBS = {

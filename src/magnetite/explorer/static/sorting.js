@@ -71,11 +71,34 @@ const check = latest(async () => {
   facts();
   drawGraph();
   say("sorting-status", "");
-  const verdict = await ask("sorting/verdict", network);
-  $("verdict").textContent = verdict.probability === null ? verdict.reason
-    : `${verdict.probability >= 0.5 ? "Sorts" : "Does not sort"}, probability ${(100 * verdict.probability).toFixed(1)} % — ${(verdict.probability >= 0.5) === answer.correct ? "right" : "wrong"}.`;
-  $("verdict").className = verdict.probability === null ? "small muted" : "";
+  judge(await ask("sorting/verdict", network));
 }, failed);
+
+const KINDS = { random: "random", compact: "compact", merging: "like a merge sort", unfinished: "unfinished", smallest: "smallest known", classic: "Batcher, bitonic" };
+const percent = (part) => (part === null ? "–" : `${Math.round(100 * part)} %`);
+
+/** The model's verdict, whether it is right, and how often it is right on such networks. */
+function judge({ probability, reason, accuracy }) {
+  const sorts = probability >= 0.5, right = sorts === answer.correct;
+  $("verdict").textContent = probability === null ? "–" : sorts ? "Sorts" : "Does not sort";
+  $("verdict").className = `big ${probability === null ? "" : sorts ? "good" : "bad"}`;
+  $("agreement").textContent = probability === null ? "" : right ? "right" : "wrong";
+  $("agreement").className = `badge ${right ? "same" : "changed"}`;
+  if (probability === null) { $("about-model").replaceChildren(make("p", { class: "small muted" }, reason)); return; }
+  const parts = [make("p", { class: "small" }, `It gives “sorts” a probability of ${(100 * probability).toFixed(1)} %.`)];
+  if (accuracy) {
+    const [low, high] = accuracy.trained;
+    if (accuracy.rows.length) {
+      parts.push(make("table", { class: "accuracy" },
+        make("caption", {}, `How often it is right on networks of ${network.length} wires`),
+        make("thead", {}, make("tr", {}, make("td", {}), ...["correct", "incorrect"].map((text) => make("th", { scope: "col" }, text)))),
+        make("tbody", {}, ...accuracy.rows.map((row) => make("tr", {}, make("th", { scope: "row" }, KINDS[row.kind] ?? row.kind), make("td", {}, percent(row.correct)), make("td", {}, percent(row.incorrect)))))));
+    }
+    const seen = `It was trained on networks of ${low} to ${high} wires`;
+    parts.push(make("p", { class: "small muted" }, network.length > high || network.length < low ? `${seen}: this one is outside.` : `${seen}. “Smallest” and “Batcher” include copies with one comparator changed.`));
+  }
+  $("about-model").replaceChildren(...parts);
+}
 
 /** Columns of comparators that do not overlap, layer by layer. */
 function columns(layers) {
@@ -130,7 +153,7 @@ function click(wire) {
 }
 
 function facts() {
-  $("correct").textContent = answer.correct ? "Sorts every input" : "Does not sort";
+  $("correct").textContent = answer.correct ? "Sorts" : "Does not sort";
   $("correct").className = `big ${answer.correct ? "good" : "bad"}`;
   const bits = (values) => make("span", { class: "bits" }, values.join(" "));
   $("failing").replaceChildren(...(answer.correct

@@ -14,7 +14,7 @@ from multiprocessing import get_all_start_methods, get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
-from magnetite.explore.limits import Limits, Refused
+from magnetite.explorer.limits import Limits, Refused
 
 VIEWS = ("graph_view", "code_view", "sorting_view")
 """Files with a table `JOBS`."""
@@ -27,7 +27,7 @@ Job = Callable[[Mapping[str, Any], Limits], Any]
 
 def jobs() -> dict[str, Job]:
     """All jobs by name."""
-    return {name: job for view in VIEWS for name, job in import_module(f"magnetite.explore.{view}").JOBS.items()}
+    return {name: job for view in VIEWS for name, job in import_module(f"magnetite.explorer.{view}").JOBS.items()}
 
 
 def answer(job: Job, payload: Mapping[str, Any], limits: Limits) -> tuple[int, Any]:
@@ -165,7 +165,7 @@ def _context() -> Any:
     if "forkserver" not in get_all_start_methods():
         return get_context("spawn")
     context = get_context("forkserver")
-    context.set_forkserver_preload([f"magnetite.explore.{view}" for view in VIEWS])
+    context.set_forkserver_preload([f"magnetite.explorer.{view}" for view in VIEWS])
     return context
 
 
@@ -173,7 +173,7 @@ def _serve(pipe: Connection, limits: Limits) -> None:
     """The main loop of a process."""
     known = jobs()
     with contextlib.suppress(Exception):  # the first request pays for it then
-        import_module("magnetite.explore.graph_view").warm_up()
+        import_module("magnetite.explorer.graph_view").warm_up()
     _limit_memory(limits.memory)
     with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
         pipe.send(True)

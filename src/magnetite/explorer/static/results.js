@@ -4,6 +4,7 @@ import { $, ask, copy, make, onPress, press } from "./api.js";
 import * as state from "./state.js";
 
 const ORDER = ["figure", "study", "benchmark"];
+const GROUPS = { figure: "Figures", study: "Studies", benchmark: "Benchmarks" };
 
 let all = [];
 
@@ -36,12 +37,23 @@ function list() {
   const found = all.filter((entry) => (!kind || entry.kind === kind)
     && words.every((word) => `${entry.name} ${entry.command} ${entry.device}`.toLowerCase().includes(word)));
   $("results-count").textContent = `${found.length} of ${all.length} results`;
-  $("results-list").replaceChildren(...found.map((entry) => make("li", {}, make(
+  if (!found.length) {
+    $("results-list").replaceChildren(make("li", { class: "empty" }, "No result has these words: filter by name, command or device."));
+    return;
+  }
+  $("results-list").replaceChildren(...found.flatMap((entry, i) => [
+    ...(entry.kind === found[i - 1]?.kind ? [] : [make("li", { class: "group" }, GROUPS[entry.kind])]), make("li", {}, make(
     "button", { type: "button", "data-name": entry.name, "aria-current": entry.name === state.get("result") ? "true" : null, onclick: () => open(entry.name) },
-    title(entry.name), make("small", {}, `${entry.device ?? ""} · ${(entry.date ?? "").slice(0, 10)}`)))));
+    title(entry.name), make("small", {}, `${entry.device ?? ""} · ${(entry.date ?? "").slice(0, 10)}`)))]));
 }
 
-const title = (name) => { const text = name.replace(/^(figure|benchmark)-/, "").replaceAll("-", " "); return text[0].toUpperCase() + text.slice(1); };
+const SPELLED = { gnn: "GNN", gpu: "GPU", cpu: "CPU", q: "q", svd: "SVD", api: "API" };
+
+function title(name) {
+  const words = name.replace(/^(figure|benchmark|run)-/, "").split("-").map((word) => SPELLED[word] ?? word);
+  if (!(words[0] in SPELLED) && words[0] !== "q") words[0] = words[0][0].toUpperCase() + words[0].slice(1);
+  return words.join(" ");
+}
 
 async function open(name, remember = true) {
   if (remember) state.set({ result: name });

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import magnetite as mt
-from magnetite.explore.examples import EXAMPLES
+from magnetite.explorer.examples import EXAMPLES
 from magnetite.graphs import Digraphs
 
 PATH = {"nodes": 4, "edges": [[0, 1], [1, 2], [2, 3]], "weights": None, "names": None}

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from magnetite.explore.server import Explorer
+from magnetite.code import names
+from magnetite.explorer.server import Explorer
+from tests.code.tiny_namer import tiny_namer
 
 HOST = "http://127.0.0.1:8000"
 
@@ -33,3 +35,13 @@ def client(results) -> Iterator[TestClient]:
     """The application with its jobs in threads: fast to start, without limits of time."""
     with TestClient(Explorer(workers=0, results=results).application(), base_url=HOST) as opened:
         yield opened
+
+
+@pytest.fixture
+def shipped_namer(monkeypatch, tmp_path) -> Iterator[None]:
+    """A small model in the place of the one that comes with magnetite."""
+    tiny_namer(max_nodes=400).save(tmp_path / "namer")
+    monkeypatch.setattr(names, "SHIPPED", tmp_path / "namer")
+    names._loaded.cache_clear()
+    yield
+    names._loaded.cache_clear()

@@ -22,10 +22,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from magnetite.explore.examples import EXAMPLES
-from magnetite.explore.limits import Limits, Refused
-from magnetite.explore.results_view import FIGURES, NAME, Results
-from magnetite.explore.workers import Workers
+from magnetite.explorer.examples import EXAMPLES
+from magnetite.explorer.limits import Limits, Refused
+from magnetite.explorer.results_view import FIGURES, NAME, Results
+from magnetite.explorer.workers import Workers
 from magnetite.version import __version__
 
 STATIC = Path(__file__).parent / "static"
