@@ -18,6 +18,7 @@ class Relations(ModelOptions):
         width: Size of a node's state and of the graph token.
         state: Size of the vector of two wires.
         wires: Largest number of wires in training.
+        init: How linear layers start, uniform or fan-in.
     """
 
     state: int = 32

@@ -54,7 +54,7 @@ def test_the_papers_settings():
     assert distances.to_dict()["model"] == {
         "name": "transformer", "width": 256, "layers": 4, "heads": 4, "expansion": 4, "dropout": 0.185, "norm": "post",
         "local": 0, "length_scaled": False, "readout": "cls", "local_added": False,
-        "repeats": 1, "reach": "all",
+        "repeats": 1, "reach": "all", "init": "uniform", "inner_dropout": False,
     }  # fmt: skip
 
 

@@ -139,6 +139,7 @@ class DigraphTransformer(GraphModel):
         repeats: How often the layers are applied one after the other, with the same parameters.
         reach: Which nodes a node attends to along the edges: `all`; `relatives`, its ancestors and descendants;
             `directions`, ancestors in half of the heads and descendants in the other half.
+        inner_dropout: Whether dropout also acts inside the feed-forward networks, after their activations.
 
     >>> import magnetite as mt
     >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
@@ -166,6 +167,7 @@ class DigraphTransformer(GraphModel):
         local_added: bool = False,
         repeats: Annotated[int, DEPTH] = 1,
         reach: str = "all",
+        inner_dropout: bool = False,
     ):
         super().__init__(width, head, position, embedding)
         if reach not in REACHES:
@@ -174,7 +176,7 @@ class DigraphTransformer(GraphModel):
             raise ValueError(f"reach='directions' needs at least two heads, got heads={heads}")
         self.repeats, self.reach = repeats, reach
         options = {"dropout": dropout, "activation": activation, "norm": norm, "local_added": local_added}
-        options |= {"degree_scaled": degree_scaled, "length_scaled": length_scaled}
+        options |= {"degree_scaled": degree_scaled, "length_scaled": length_scaled, "inner_dropout": inner_dropout}
         self.heads = heads
         self.blocks = torch.nn.ModuleList(
             Block(width, heads, expansion, local=remade(local), **options) for _ in range(layers)

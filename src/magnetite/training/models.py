@@ -13,6 +13,7 @@ from magnetite.nn.attention import REACHES
 from magnetite.nn.embeddings import Embeddings
 from magnetite.nn.encoders import PositionEncoder
 from magnetite.nn.heads import READOUTS, Head
+from magnetite.nn.layers import INITS, start_by_fan_in
 from magnetite.tasks import Task
 from magnetite.training.encodings import PositionalEncodings
 from magnetite.training.options import later
@@ -24,9 +25,12 @@ class ModelOptions:
 
     Args:
         width: Size of a node's state.
+        init: How linear layers start: `uniform`, as PyTorch's, or `fan-in`, truncated normal matrices of standard
+            deviation `1/√fan_in` and biases of 0.
     """
 
     width: Annotated[int, SIZE] = 256
+    init: Annotated[str, Domain(choices=INITS)] = later("uniform")
 
     def __post_init__(self) -> None:
         """Check the fields against their types and domains; a class that checks more calls this first."""
@@ -72,6 +76,8 @@ class Transformer(ModelOptions):
         repeats: How often the layers are applied one after the other, with the same parameters.
         reach: Which nodes a node attends to: all, relatives (ancestors and descendants) or directions (ancestors in
             half of the heads, descendants in the other half).
+        init: How linear layers start, uniform or fan-in.
+        inner_dropout: Whether dropout also acts inside the feed-forward networks, after their activations.
     """
 
     layers: Annotated[int, DEPTH] = 4
@@ -85,6 +91,7 @@ class Transformer(ModelOptions):
     local_added: bool = later(False)
     repeats: Annotated[int, DEPTH] = later(1)
     reach: Annotated[str, Domain(choices=REACHES)] = later("all")
+    inner_dropout: bool = later(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -125,6 +132,7 @@ class Transformer(ModelOptions):
             local_added=self.local_added and self.local > 0,
             repeats=self.repeats,
             reach=self.reach,
+            inner_dropout=self.inner_dropout,
             **self.further(),
         )
 
@@ -155,6 +163,8 @@ class StructureAware(Transformer):
         repeats: How often the layers are applied one after the other, with the same parameters.
         reach: Which nodes a node attends to: all, relatives (ancestors and descendants) or directions (ancestors in
             half of the heads, descendants in the other half).
+        init: How linear layers start, uniform or fan-in.
+        inner_dropout: Whether dropout also acts inside the feed-forward networks, after their activations.
         network: The network: gnn, or gcn, which ignores direction.
         activation: gelu or relu.
         degree_scaled: Whether the output of attention is scaled by `1/√(degree + 1)`.
@@ -183,6 +193,7 @@ class MessagePassing(ModelOptions):
         width: Size of a node's state.
         steps: Number of message passing steps.
         directed: Whether messages along and against the edges are distinguished.
+        init: How linear layers start, uniform or fan-in.
     """
 
     steps: Annotated[int, DEPTH] = 3
@@ -209,10 +220,15 @@ class MagneticFilters(ModelOptions):
         width: Size of a node's state.
         layers: Number of layers.
         q: Potential of the magnetic Laplacian.
+        init: How linear layers start, uniform or fan-in.
+        order: Degree of the Chebyshev polynomials.
+        real_start: Whether the signal is real at the start: its imaginary part is zero.
     """
 
     layers: Annotated[int, DEPTH] = 3
     q: Annotated[float, Domain(0, 0.5)] = 0.1
+    order: Annotated[int, DEPTH] = later(2)
+    real_start: bool = later(False)
 
     def build(
         self,
@@ -222,7 +238,9 @@ class MagneticFilters(ModelOptions):
         edges: Embeddings,  # noqa: ARG002
     ) -> nn.GraphModel:
         """The MagNet."""
-        return nn.MagNet(self.width, self.layers, head, position, embedding, q=self.q)
+        return nn.MagNet(
+            self.width, self.layers, head, position, embedding, self.order, self.q, real_start=self.real_start
+        )
 
 
 TRAINING_BYTES = 16
@@ -258,7 +276,10 @@ def build_model(task: Task, encoding: PositionalEncodings, model: ModelOptions, 
         what = f"a model of {count:,} parameters with its gradients and the state of AdamW"
         check_memory(TRAINING_BYTES * count, torch.device("cpu"), what, "choose a smaller width, k or number of layers")
     torch.manual_seed(seed)
-    return _assembled(task, encoding, model)
+    made = _assembled(task, encoding, model)
+    if model.init == "fan-in":
+        start_by_fan_in(made)
+    return made
 
 
 def _assembled(task: Task, encoding: PositionalEncodings, model: ModelOptions) -> nn.GraphModel:
