@@ -70,8 +70,8 @@ INITS = ("uniform", "fan-in")
 def start_by_fan_in(model: torch.nn.Module) -> None:
     """Draw the matrices of all linear layers anew, and set their biases to 0, as Haiku does by default.
 
-    `W_ij = z_ij / √fan_in`, where `z` is normal, truncated to `[−2, 2]`. PyTorch's own entries and biases are uniform in
-    `±1/√fan_in`, with a standard deviation 1.5 times smaller.
+    `W_ij = z_ij / √fan_in`, where `z` is normal, truncated to `[−2, 2]`. PyTorch's own matrices and biases are uniform
+    in `±1/√fan_in`, with a standard deviation 1.5 times smaller.
 
     Args:
         model: The model, changed in place; parameters of other layers stay as they are.

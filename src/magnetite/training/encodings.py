@@ -97,7 +97,7 @@ class EncodingPart:
         return plain({**self.options, "encoder": self.encoder, **self.encoder_options})
 
     def deciding(self) -> dict[str, Any]:
-        """The table for a hash: without options that older configurations lack, as long as these have their defaults."""
+        """The table for a hash: without options that older configurations lack, while these have their defaults."""
         known, table = options_named(self.name, self.encoder), self.to_dict()
         kept = {**self.options, **self.encoder_options}
         unchanged = [name for name in kept if known[name].later and kept[name] == known[name].default]
