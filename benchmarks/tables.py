@@ -359,8 +359,8 @@ def distances() -> Row:
     magnetic, walks = (paper["rows"][name][column] for name in ("magnetic", "walks"))
     readout = result("benchmark-readout")["dag"]
     return Row(
-        f"RMSE of directed distances in DAGs, {best['cells']['best-playground']['graphs_seen']:,} graphs seen, from walks "
-        "between the two nodes, whose first non-zero power is the distance",
+        f"RMSE of directed distances in DAGs, {best['cells']['best-playground']['graphs_seen']:,} graphs seen, from "
+        "walks between the two nodes, whose first non-zero power is the distance",
         f"that power itself, without parameters: {readout['rmse']:.0f} ({readout['graphs']:,} graphs, "
         "`benchmarks/readout.py`); models that are not given it: the paper's transformer, trained here, with magnetic "
         f"encodings {magnetic:.3f}, with walks {walks:.3f}",

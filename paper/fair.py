@@ -5,6 +5,12 @@
     python -m paper figure-fair --no-train            # the table of what has been trained
     paper/series.sh runs/fair 4 figure-fair           # four processes share the work on one GPU
 
+Function names have their own command, since they need a corpus; the first row has the edges of Bieber et al. (2022),
+who connect statements as in the text, in place of our dependencies:
+
+    python -m paper train-code --data CORPUS --rows sequential-magnetic,dataflow-magnetic --seeds 0,1,2 --epochs 4
+    python -m paper train-code --data CORPUS --rows authors --seeds 0,1,2 --epochs 4
+
 The preset `authors` of a task trains as the authors' code does where it differs from the text of the paper; `claims`
 judges by these cells where they exist. The other groups are comparisons of the paper that had not been trained, and
 changes of the general model for sorting networks, each against the same cell without it.

@@ -107,8 +107,8 @@ class PairClassification:
 class PairError:
     """Root mean squared error and mean absolute error over all query pairs, and the mean of the errors of graphs.
 
-    `rmse` is the root of the mean of `e²` over the pairs of all graphs. `rmse_by_graph` is the mean over the graphs with
-    query pairs of each graph's own root mean squared error, so that graphs with few pairs count as much as others.
+    `rmse` is the root of the mean of `e²` over the pairs of all graphs. `rmse_by_graph` is the mean of each graph's own
+    root mean squared error over the graphs with query pairs, so that graphs with few pairs count as much as others.
 
     Args:
         device: Where to add up.

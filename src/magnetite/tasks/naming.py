@@ -87,6 +87,8 @@ PRESETS: Presets = {
         "encoding": {"k": 25, "scaling": "none", "sign": "gnn"},
     },
     "dataflow-magnetic-mlp": {"base": "dataflow-magnetic", "encoding": {"sign": "mlp"}},
+    # Statements follow each other as in the text, as in the graphs of Bieber et al. (2022).
+    "sequential-magnetic": {"base": "dataflow-magnetic", "task": {"graphs": "dataflow-sequential"}},
     "dataflow-multi-q": {
         "base": "dataflow",
         "positions": "multi-q",
@@ -141,7 +143,8 @@ class Naming(HeldTask):
 
     Args:
         data: Folder of a corpus, written by `magnetite data functions`, or of OGB's Code2.
-        graphs: Kind of graph: dataflow, ast, ast-directed, tokens (a path), or OGB's own as ogb and ogb-directed.
+        graphs: Kind of graph: dataflow, dataflow-sequential (statements follow each other as in the text), ast,
+            ast-directed, tokens (a path), or OGB's own as ogb and ogb-directed.
         words: Number of words of names in the vocabulary.
         attributes: Number of texts of node attributes in the vocabulary.
         subwords: Number of words of which attributes consist in the vocabulary; 0 reads whole attributes only.
