@@ -150,13 +150,14 @@ class EigenAttention(Module):
     """Self-attention over the tokens of each node, `x + W_o softmax(q kᵀ/√c) v`.
 
     In plain tensor operations, queries, keys, values and scores of all nodes are the largest tensors of a whole model.
-    On a GPU, one fused kernel keeps them in registers, and computes them again in the backward pass.
+    On a GPU, one fused kernel keeps them in registers, and computes them again in the backward pass; on the CPU,
+    PyTorch's attention keeps the scores in the cache.
 
     Args:
         width: Channels of a token.
         heads: Number of attention heads.
         channels: Channels per head.
-        dropout: Dropout on the attention weights; training with it does not use the fused kernel.
+        dropout: Dropout on the attention weights; training with it uses plain tensor operations.
         biases: Whether the linear layers have biases.
     """
 
@@ -179,20 +180,36 @@ def eigen_attention(
     heads: int,
     dropout: float = 0.0,
 ) -> Float[Tensor, "nodes t w"]:
-    """`x + W_o softmax(q kᵀ/√c) v` over the tokens of each node, by the fused kernel where it is supported.
+    """`x + W_o softmax(q kᵀ/√c) v` over the tokens of each node, by a fused kernel where there is one.
 
-    `dropout` acts on the softmax; the fused kernel has none.
+    `dropout` acts on the softmax, in plain tensor operations; fused kernels have none.
 
     >>> layers = torch.nn.Linear(3, 6), torch.nn.Linear(2, 3)
     >>> weights = Weights(*layers[0].parameters(), *layers[1].parameters())
     >>> eigen_attention(torch.ones(2, 4, 3), torch.ones(2, 4, dtype=torch.bool), weights, heads=1).shape
     torch.Size([2, 4, 3])
     """
-    if not dropout and cuda.suits(tokens, channels=weights.out.shape[1]):
+    if dropout:
+        return plain_eigen_attention(tokens, mask, weights, heads, dropout)
+    if cuda.suits(tokens, channels=weights.out.shape[1]):
         bias = weights.inner.new_zeros(len(weights.inner)) if weights.inner_bias is None else weights.inner_bias
         mixed = cuda.fused(tokens, mask, weights.inner, bias, weights.out, heads)
         return mixed if weights.out_bias is None else mixed + weights.out_bias
-    return plain_eigen_attention(tokens, mask, weights, heads, dropout)
+    if tokens.device.type == "cpu":
+        return cached_eigen_attention(tokens, mask, weights, heads)
+    return plain_eigen_attention(tokens, mask, weights, heads)
+
+
+def cached_eigen_attention(
+    tokens: Float[Tensor, "nodes t w"], mask: Bool[Tensor, "nodes t"], weights: Weights, heads: int
+) -> Float[Tensor, "nodes t w"]:
+    """The same by PyTorch's attention, which on the CPU never writes the scores to memory."""
+    inner = torch.nn.functional.linear(tokens, weights.inner, weights.inner_bias)
+    query, key, value = inner.unflatten(-1, (3, heads, -1)).transpose(1, 3).unbind(2)
+    # The smallest number rather than −∞, which would make a node without any token NaN.
+    bias = torch.zeros_like(mask, dtype=tokens.dtype).masked_fill_(~mask, torch.finfo(tokens.dtype).min)
+    mixed = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=bias[:, None, None])
+    return tokens + torch.nn.functional.linear(mixed.transpose(1, 2).flatten(-2), weights.out, weights.out_bias)
 
 
 def plain_eigen_attention(
