@@ -153,7 +153,7 @@ class Average:
     >>> weight = Parameter(torch.tensor([1.0]))
     >>> average = Average({"weight": weight}, decay=0.75)
     >>> for step, value in enumerate([2.0, 4.0, 6.0]):
-    ...     weight.data.fill_(value)
+    ...     weight.data = torch.tensor([value])
     ...     average.prepare(step)
     ...     average.update()
     >>> with average.used():

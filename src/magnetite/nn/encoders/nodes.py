@@ -75,7 +75,7 @@ def signs_of_graphs(batch: Batch, count: int) -> Int[Tensor, "graphs count"]:
 
     >>> import magnetite as mt
     >>> signs_of_graphs(mt.batch(mt.Digraphs.from_edges([[0, 1], [1, 2]])), 4).tolist()
-    [[-1, -1, 1, 1]]
+    [[-1, 1, -1, -1]]
     """
     squares = torch.zeros_like(batch.sizes).index_add(0, batch.node_graph, batch.degrees().to(batch.sizes) ** 2)
     keys = mix(batch.sizes, squares)
