@@ -11,7 +11,7 @@ from magnetite.linalg.laplacian import magnetic_laplacian, shifted_laplacian
 from magnetite.nn.magnet import ChebyshevFilter
 from magnetite.nn.sparse import SparseMatrix
 from magnetite.testing import digraphs
-from tests.nn.zoo import WIDTH
+from tests.nn.zoo import WIDTH, generic_digraphs
 
 
 def dense(graphs: mt.Digraphs, q: float) -> torch.Tensor:
@@ -92,3 +92,20 @@ def test_wrong_options_are_rejected():
         nn.MagNet(WIDTH, 2, nn.NodeHead(1), q=0.7)
     with pytest.raises(ValueError, match="order must be at least 1, got 0"):
         nn.MagNet(WIDTH, 2, nn.NodeHead(1), order=0)
+
+
+def test_a_real_signal_and_order_one():
+    graphs = generic_digraphs(0)
+    batch = mt.batch(graphs)
+    options = {"layers": 1, "order": 1, "real_start": True}
+    model = nn.MagNet(WIDTH, head=nn.NodeHead(1), **options).eval()
+    states, positions = model.embed(batch)
+    parts = zip(batch.pad(states), batch.adjacency(), strict=True)
+    (layer,) = model.filters
+    both = [layer(padded, torch.zeros_like(padded), shifted_laplacian(matrix, 0.1)) for padded, matrix in parts]
+    expected = model.out(batch.unpad([torch.cat(pair, dim=-1) for pair in both]))
+    torch.testing.assert_close(model.body(states, batch, positions), expected)
+    # `Im (X_0 W_0 + L̃ X_0 W_1) = Im(L̃) X_0 W_1`: without one-way edges, the imaginary part is the bias alone.
+    sideways = shifted_laplacian(torch.ones(1, 3, 3), 0.1)
+    real, imag = layer(torch.ones(1, 3, WIDTH), torch.zeros(1, 3, WIDTH), sideways)
+    torch.testing.assert_close(imag, layer.linear.bias.expand_as(imag) * (real > 0))

@@ -218,3 +218,9 @@ def test_ports_say_which_output_enters_which_input():
     one, two = wires[source].gather(1, ports[:, :1]), wires[target].gather(1, ports[:, 1:])
     assert torch.equal(one, two)  # the wire of the edge
     assert task.edge_embedding() is not None and Sorting().edge_embedding() is None
+
+
+def test_the_base_of_the_codes_of_wires_is_an_option():
+    rates = Sorting(base=26.0).embedding().rates
+    assert rates[0] == 1 and float(rates[1]) == pytest.approx(26 ** (-2 / 64))
+    assert float(Sorting().embedding().rates[1]) == pytest.approx(100 ** (-2 / 64))
