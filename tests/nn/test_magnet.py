@@ -96,16 +96,18 @@ def test_wrong_options_are_rejected():
 
 def test_a_real_signal_and_order_one():
     graphs = generic_digraphs(0)
-    batch = mt.batch(graphs)
-    options = {"layers": 1, "order": 1, "real_start": True}
-    model = nn.MagNet(WIDTH, head=nn.NodeHead(1), **options).eval()
+    batch, size = mt.batch(graphs), graphs.num_nodes
+    model = nn.MagNet(WIDTH, layers=1, head=nn.NodeHead(1), order=1, real_start=True).eval()
     states, positions = model.embed(batch)
-    parts = zip(batch.pad(states), batch.adjacency(), strict=True)
     (layer,) = model.filters
-    both = [layer(padded, torch.zeros_like(padded), shifted_laplacian(matrix, 0.1)) for padded, matrix in parts]
-    expected = model.out(batch.unpad([torch.cat(pair, dim=-1) for pair in both]))
-    torch.testing.assert_close(model.body(states, batch, positions), expected)
+
+    def laplacian(edges: torch.Tensor, weight: torch.Tensor, size: int) -> tuple[SparseMatrix, SparseMatrix]:
+        (row, column), real, imag = shifted_laplacian(edges, weight, size, 0.1)
+        return SparseMatrix(row, column, real, size), SparseMatrix(row, column, imag, size)
+
+    both = layer(states, torch.zeros_like(states), laplacian(batch.edge_index, batch.edge_weight, size))
+    torch.testing.assert_close(model.body(states, batch, positions), model.out(torch.cat(both, dim=-1)))
     # `Im (X_0 W_0 + L̃ X_0 W_1) = Im(L̃) X_0 W_1`: without one-way edges, the imaginary part is the bias alone.
-    sideways = shifted_laplacian(torch.ones(1, 3, 3), 0.1)
-    real, imag = layer(torch.ones(1, 3, WIDTH), torch.zeros(1, 3, WIDTH), sideways)
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    real, imag = layer(torch.ones(3, WIDTH), torch.zeros(3, WIDTH), laplacian(edges, torch.ones(4), 3))
     torch.testing.assert_close(imag, layer.linear.bias.expand_as(imag) * (real > 0))
