@@ -40,7 +40,14 @@ app.command(epilog="Example: magnetite bench eigen --out results")(bench.bench)
 INTERRUPTED = 130
 """The exit code that typer returns after Ctrl-C."""
 
-EXTRAS = {"lightning": "train", "tensorboard": "train", "torch_geometric": "pyg", "starlette": "web", "uvicorn": "web"}
+EXTRAS = {
+    "lightning": "train",
+    "ray": "ray",
+    "starlette": "web",
+    "tensorboard": "train",
+    "torch_geometric": "pyg",
+    "uvicorn": "web",
+}
 """The extra that installs each optional dependency."""
 
 
