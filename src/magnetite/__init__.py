@@ -33,10 +33,12 @@ from magnetite.version import __version__
 
 if TYPE_CHECKING:
     from magnetite import plots, tasks
+    from magnetite.corpus import encode_corpus
     from magnetite.training.trained import Run, train
 
 LAZY = {
     "Run": "magnetite.training.trained",
+    "encode_corpus": "magnetite.corpus",
     "plots": "magnetite.plots",
     "tasks": "magnetite.tasks",
     "train": "magnetite.training.trained",
@@ -75,6 +77,7 @@ __all__ = [
     "batch",
     "cached",
     "code",
+    "encode_corpus",
     "fourier",
     "graph_filter",
     "inverse_fourier",

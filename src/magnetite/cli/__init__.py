@@ -19,7 +19,8 @@ app = typer.Typer(
 )
 app.command(
     epilog="Example: magnetite encode graph.graphml --encoding magnetic --k 16 --out pe.npz --plot pe.png\n\n"
-    "Example: magnetite encode a.csv b.csv --encoding walks --steps 4 --out walks.safetensors"
+    "Example: magnetite encode a.csv b.csv --encoding walks --steps 4 --out walks.safetensors\n\n"
+    "Example: magnetite encode graphs/ --k 8 --workers 8 --out encoded"
 )(encode.encode)
 app.add_typer(data.app, name="data")
 app.add_typer(train.app, name="train")

@@ -6,5 +6,8 @@ RAY = (
 )
 """Help of `--ray`."""
 
+LISTED = 10
+"""Number of failures that are printed; the manifest has all."""
+
 FAILED = 3
 """Exit code if a part of the input failed and the rest was written."""

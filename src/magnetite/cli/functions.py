@@ -11,16 +11,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from magnetite.cli._workers import FAILED, RAY
+from magnetite.cli._workers import FAILED, LISTED, RAY
 from magnetite.code.corpus.settings import Settings
 from magnetite.training.options import options_of, parse
 
 if TYPE_CHECKING:
     from magnetite.code.corpus.statistics import Progress
     from magnetite.code.corpus.stored import Corpus
-
-LISTED = 10
-"""Number of failed packages and of files with problems that are printed; corpus.json has all."""
 
 app = typer.Typer(
     add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}, pretty_exceptions_enable=False

@@ -80,18 +80,23 @@ def read(folder: str | Path, split: str, verify: bool = True) -> Iterator[Exampl
     """
     folder = Path(folder)
     manifest = MANIFESTS.read(folder)
-    files = manifest.pop("files")
-    chosen = [name for name in files if name.startswith(f"{split}-")]
+    listed = manifest.pop("files")
+    chosen = files(folder, split)
     if not chosen:
         raise ValueError(f"{folder} has no complete split {split!r}: write it with `magnetite data`")
     for number, name in enumerate(chosen):
         tensors, metadata = read_tensors(folder / name, verify)
         stored = (metadata.get("shard"), metadata.get(CHECKSUM))
-        if stored != (_place(manifest, split, number), files[name][CHECKSUM]):
+        if stored != (_place(manifest, split, number), listed[name][CHECKSUM]):
             raise DamagedFile(
                 f"{folder / name} is not the shard that {MANIFEST} lists: run `magnetite data` again, which replaces it"
             )
         yield Examples.from_tensors(tensors)
+
+
+def files(folder: str | Path, split: str) -> list[str]:
+    """Names of the files of a split, in order."""
+    return [name for name in MANIFESTS.read(Path(folder))["files"] if name.startswith(f"{split}-")]
 
 
 def splits(folder: str | Path) -> list[str]:
