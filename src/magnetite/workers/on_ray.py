@@ -9,7 +9,9 @@ with it the CUDA context and compiled kernels.
 import logging
 import os
 import platform
+import socket
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Generic
 
 from magnetite.version import __version__
@@ -142,6 +144,7 @@ def _connect(address: str) -> None:
     if address == NEW:
         options["include_dashboard"] = False
     try:
+        _check_reachable(address)
         ray.init(address=address, **options)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         reason = " ".join(str(error).split())[:200]
@@ -149,6 +152,18 @@ def _connect(address: str) -> None:
             f"no connection to the Ray cluster {address} ({reason}): start one with `ray start --head`, give its "
             f"address, or use {NEW!r} for one on this machine only"
         ) from None
+
+
+def _check_reachable(address: str) -> None:
+    """Raise an error if nothing listens at an address: Ray itself would try for many minutes."""
+    if address == RUNNING:
+        address = os.environ.get("RAY_ADDRESS", "")
+        last = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_cluster"
+        if not address and last.is_file():
+            address = last.read_text().strip()
+    host, _, port = address.rpartition(":")
+    if host and "/" not in host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=10).close()
 
 
 def _check(reference: Any) -> None:
