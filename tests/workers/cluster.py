@@ -69,11 +69,11 @@ def cluster(cores: int = 2, machines: int = 1) -> Iterator[tuple[Started, str]]:
     """The processes of a Ray cluster of some virtual machines, and its address; all are gone afterwards."""
     started = Started()
     folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # sockets need a short path
+    started.environment["RAY_TMPDIR"] = folder
     script = [
         "import sys, time",
         "from ray.cluster_utils import Cluster",
-        f"options = dict(num_cpus={cores}, object_store_memory={OBJECTS}, temp_dir={folder!r})",
-        "options |= dict(include_dashboard=False)",
+        f"options = dict(num_cpus={cores}, object_store_memory={OBJECTS}, include_dashboard=False)",
         "cluster = Cluster(initialize_head=True, head_node_args=options)",
         *["cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)"] * (machines - 1),
         "print('address', cluster.address, flush=True)",
