@@ -709,6 +709,98 @@ def explorer_latencies() -> str:
     return "\n".join(lines)
 
 
+SIDES = {
+    "one process": "one process, one thread",
+    "processes": "processes of this machine",
+    "ray": "Ray, the same number of actors",
+    "ray with faults": "Ray, a process and the driver killed, and continued",
+    "verified": "the same command again: everything is verified and kept",
+}
+"""The sides of the benchmark of a corpus, as the table calls them."""
+
+
+def corpus() -> str:
+    """Cost of encoding a corpus on one machine."""
+    found = result("benchmark-corpus")
+    faults = found["sides"]["ray with faults"]
+    load, again = found["load_before"][0], faults["shards_encoded_twice"]
+    lines = [
+        f"{found['graphs']:,} graphs of {found['nodes']} nodes, magnetic eigenpairs with k={found['k']}, "
+        f"{found['cores']} cores, from the start of the command to its end (`python benchmarks/corpus.py`; load of the "
+        f"machine before: {load:.1f}). The output of all runs is the same, byte for byte. Of "
+        f"{faults['shards_before_the_driver_was_killed']} shards that were complete when the driver was killed, "
+        f"{again or 'none'} were encoded again.",
+        "",
+        "| run | seconds | graphs/s | CPU seconds, all processes | µs of CPU per graph |",
+        "|---|---|---|---|---|",
+    ]
+    for name, row in found["sides"].items():
+        lines.append(
+            f"| {SIDES[name]} | {row['seconds']:.0f} | {row['graphs_per_second']:,.0f} | {row['cpu_seconds']:.0f} | "
+            f"{row['cpu_microseconds_per_graph']:.0f} |"
+        )
+    lines += [
+        "",
+        f"Ray needs {found['ray_overhead_cpu']:+.0%} CPU time against processes of this machine, starting its "
+        f"processes included, and {found['ray_overhead']:+.0%} time; on a machine that others use, CPU time is the one "
+        f"to compare. The cluster started in {found['seconds_to_start_the_cluster']:.0f} s.",
+    ]
+    return "\n".join(lines)
+
+
+BILLION = 10**9
+MACHINE_CORES = 64
+"""Cores of a machine of the plan."""
+
+
+def billion() -> str:
+    """A plan for a billion graphs from the measured cost per graph."""
+    found = result("benchmark-corpus")
+    cost = found["sides"]["ray"]["cpu_microseconds_per_graph"] / 1e6
+    checking = found["sides"]["verified"]["cpu_microseconds_per_graph"] / 1e6
+    read, size = (BILLION * found[f"bytes_per_graph_{way}"] / 1e12 for way in ("read", "written"))
+    lines = [
+        f"| machines of {MACHINE_CORES} cores | encode | verify after a complete run | read and write per machine |",
+        "|---|---|---|---|",
+    ]
+    for machines in (1, 4, 16):
+        cores = machines * MACHINE_CORES
+        hours, checks = (BILLION * each / cores / 3600 for each in (cost, checking))
+        rate = (read + size) * 1e6 / (hours * 3600) / machines
+        lines.append(f"| {machines} | {hours:.2g} h | {checks:.2g} h | {rate:,.0f} MB/s |")
+    return "\n".join(
+        [
+            f"At {1e6 * cost:.0f} µs of CPU per graph with Ray, a billion graphs of {found['nodes']} nodes take "
+            f"{BILLION * cost / 3600:,.0f} core hours, read {read:.1f} TB and write {size:.1f} TB.",
+            "",
+            *lines,
+        ]
+    )
+
+
+def scaling() -> str:
+    """What several GPUs gain, from a model of communication."""
+    found = result("scaling")
+    first = found["rows"][0]
+    counts = sorted({row["processes"] for row in found["rows"]})
+    heads = [f"{count} GPUs, {what}" for what in ("same batch", "batch × GPUs") for count in counts]
+    lines = [
+        f"Measured on one {found['measured_on']}: {1000 * first['step_seconds']:.1f} ms for a step of "
+        f"{first['batch']:,} graphs of the task {first['task']}, {first['encoding']} ({first['parameters']:,} "
+        "parameters). Efficiency is the share of the time that is not communication.",
+        "",
+        f"| training, link | {' | '.join(heads)} |",
+        f"|---|{'---|' * len(heads)}",
+    ]
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in found["rows"]:
+        groups.setdefault(f"{row['task']}, {row['encoding']}, {row['link']}", []).append(row)
+    for name, rows in groups.items():
+        each = [f"{row[f'{way}_efficiency']:.0%}" for way in ("strong", "weak") for row in rows]
+        lines.append(f"| {name} | {' | '.join(each)} |")
+    return "\n".join(lines)
+
+
 def written(text: str, tables: Sequence[str]) -> str:
     """The text with the tables between its markers, in order."""
     first, *rest = text.split(BEGIN)
@@ -735,6 +827,8 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "choosing.md": [chosen_potentials(), rule_times()],
         ROOT / "docs" / "large.md": [large_steps(), large_accuracy(), large_growth()],
         ROOT / "docs" / "explore.md": [judged_networks(), slider_times(), explorer_latencies()],
+        ROOT / "docs" / "corpus-ray.md": [corpus(), billion()],
+        ROOT / "docs" / "training.md": [scaling()],
     }
     return {path: written(path.read_text(encoding="utf-8"), made) for path, made in tables.items()}
 

@@ -125,6 +125,12 @@ def _errors(outputs: int) -> dict[str, Any]:
     class Explained(R2Score):
         """R², which a single target, or equal ones, do not have; torchmetrics takes small variances for none."""
 
+        def __init__(self) -> None:
+            super().__init__(multioutput="raw_values")
+            # Of their final shape from the start, so that processes without any target can add up with others.
+            for name in ("sum_squared_error", "sum_error", "residual"):
+                self.add_state(name, torch.zeros(outputs), dist_reduce_fx="sum")
+
         def compute(self) -> Tensor:
             variation = self.sum_squared_error - self.sum_error.square() / self.total
             varied = (self.total > 1) & (variation > 1e-14 * self.sum_squared_error)
@@ -145,7 +151,7 @@ def _errors(outputs: int) -> dict[str, Any]:
     return {
         "rmse": MeanSquaredError(squared=False, num_outputs=outputs),
         "mae": MeanAbsoluteError(num_outputs=outputs),
-        "r2": Explained(multioutput="raw_values"),
+        "r2": Explained(),
         "mape": Percentage(),  # of all targets together
     }
 

@@ -1,4 +1,4 @@
-"""A function applied to many items by worker processes, one of which may die without taking the others' work along."""
+"""Worker processes of this machine."""
 
 import gc
 import os
@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
-from typing import Generic, TypeVar
+from typing import Generic
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+from magnetite.workers.base import Item, Result
 
 
-class Workers(Generic[Item, Result]):
+class LocalWorkers(Generic[Item, Result]):
     """Worker processes that apply one function to lists of items.
 
     Args:
@@ -29,7 +28,7 @@ class Workers(Generic[Item, Result]):
         self._pool: ProcessPoolExecutor | None = None
         self._careful: ProcessPoolExecutor | None = None
 
-    def __enter__(self) -> "Workers[Item, Result]":
+    def __enter__(self) -> "LocalWorkers[Item, Result]":
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -4,8 +4,8 @@ from multiprocessing import get_context
 
 import pytest
 
-from magnetite.code.corpus import workers as module
-from magnetite.code.corpus.workers import Workers
+from magnetite.workers import local as module
+from magnetite.workers.local import LocalWorkers
 
 
 def double(number: int) -> int:
@@ -22,21 +22,21 @@ def forked(count: int) -> ProcessPoolExecutor:
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_process_that_dies_loses_one_item(monkeypatch):
     monkeypatch.setattr(module, "_pool", forked)
-    with Workers(double, 2) as workers:
+    with LocalWorkers(double, 2) as workers:
         waiting = [workers.submit(items) for items in ([1, 2], [3, -1, 4], [5])]
         assert [wait() for wait in waiting] == [[2, 4], [6, None, 8], [10]]
         assert workers.submit([6])() == [12]
 
 
 def test_one_worker_is_this_process():
-    with Workers(len, 1) as workers:
+    with LocalWorkers(len, 1) as workers:
         assert workers.submit(["ab", "c"])() == [2, 1]
     with pytest.raises(ValueError, match="workers must be a positive integer, got 0"):
-        Workers(len, 0)
+        LocalWorkers(len, 0)
 
 
 @pytest.mark.slow
 def test_spawned_processes():
-    with Workers(len, 2) as workers:
+    with LocalWorkers(len, 2) as workers:
         waiting = [workers.submit([text]) for text in ("a", "bc", "def")]
         assert [wait() for wait in waiting] == [[1], [2], [3]]
