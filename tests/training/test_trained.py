@@ -54,7 +54,7 @@ def test_text_classes_come_back_from_a_run(tmp_path):
 
 
 ROOT = Path(__file__).parents[2]
-SNIPPETS = re.findall(r"```python\n((?!>>>).*?)```", (ROOT / "docs" / "own-data.md").read_text(), re.DOTALL)
+SNIPPETS = re.findall(r"```python\n((?!>>>).*?)```", (ROOT / "docs" / "howto" / "own-data.md").read_text(), re.DOTALL)
 
 
 @pytest.mark.usefixtures("one_thread")

@@ -1,4 +1,4 @@
-"""Draws architecture.svg: `python docs/architecture.py`."""
+"""Draws architecture.svg: `python docs/contributing/architecture.py`."""
 
 from pathlib import Path
 
