@@ -1,4 +1,4 @@
-"""Write the tables of results in README.md and docs/results/index.md from `results/`: no number in them is typed by hand.
+"""Write the tables of results in README.md and docs/ from `results/`: no number in them is typed by hand.
 
 python benchmarks/tables.py
 """
