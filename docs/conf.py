@@ -12,13 +12,14 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
-    "commands",
+    "extension",
 ]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"  # the notebook is run by the tests, and stored without outputs
 html_theme = "furo"
 html_title = "magnetite"
+html_math_renderer = "mathml"  # no script from elsewhere
 exclude_patterns = ["_build"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # shapes and types are in the descriptions of the arguments

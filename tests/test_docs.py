@@ -216,6 +216,23 @@ def test_every_link_to_a_file_leads_somewhere(name):
         assert ((ROOT / name).parent / target).exists(), f"{name}: {target}"
 
 
+PLACES = (ROOT, ROOT / "src", ROOT / "src" / "magnetite", ROOT / "src" / "magnetite" / "code")
+"""Folders that the pages name files in."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_source_file_that_is_named_exists(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    named = re.findall(r"`((?:[\w-]+/)+[\w-]+\.(?:py|cu|sh))`", text)
+    named += re.findall(r"`((?:src|tests|docs|benchmarks|paper|examples)/[\w./-]*(?:/|\.\w+))`", text)
+    missing = [path for path in named if not any((place / path).exists() for place in PLACES)]
+    assert not missing, f"{name} names {missing}"
+
+
+def test_the_citation_has_the_version():
+    assert f"version: {mt.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.ipynb")), ids=lambda path: path.name)
 def test_the_notebook_runs_and_is_stored_without_outputs(path, tmp_path, monkeypatch):
     notebook = nbformat.read(path, as_version=4)

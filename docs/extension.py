@@ -1,4 +1,8 @@
-"""A Sphinx directive that lists the arguments and options of a command of `magnetite`, from the program itself."""
+"""What the documentation adds to Sphinx.
+
+- `.. command:: train sorting` lists the arguments and options of a command of `magnetite`, from the program itself.
+- Formulas are MathML, which browsers draw themselves: pages need no script from elsewhere, and work offline.
+"""
 
 from typing import Any
 
@@ -6,6 +10,9 @@ import typer
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util import logging
 
 from magnetite import cli
 
@@ -51,7 +58,29 @@ class Command(Directive):
         return section.children
 
 
+def formula(node: nodes.Element, as_block: bool = False) -> str:
+    """A formula as MathML; one with an unknown command is a warning that names the page."""
+    try:
+        return tex2mathml(node.astext(), as_block=as_block)
+    except MathError as error:
+        logging.getLogger(__name__).warning("%s in the formula %s", error, node.astext(), location=node)
+        return ""
+
+
+def inline_formula(translator: Any, node: nodes.math) -> None:
+    """Write a formula in a sentence."""
+    translator.body.append(formula(node))
+    raise nodes.SkipNode
+
+
+def displayed_formula(translator: Any, node: nodes.math_block) -> None:
+    """Write a formula on a line of its own."""
+    translator.body.append(f'<div class="math">{formula(node, as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
 def setup(app: Any) -> dict[str, bool]:
-    """Add the directive to Sphinx."""
+    """Add them to Sphinx."""
     app.add_directive("command", Command)
+    app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
     return {"parallel_read_safe": True}
