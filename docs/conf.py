@@ -1,7 +1,9 @@
+import os
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # the notebook trains a model, beside other programs
 
 project = "magnetite"
 author = "the magnetite authors"
@@ -16,7 +18,10 @@ extensions = [
 ]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
-nb_execution_mode = "off"  # the notebook is run by the tests, and stored without outputs
+nb_execution_mode = "cache"  # notebooks are stored without outputs
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_output_stderr = "remove"  # progress of training
 html_theme = "furo"
 html_title = "magnetite"
 html_math_renderer = "mathml"  # no script from elsewhere
@@ -26,5 +31,6 @@ autodoc_typehints = "none"  # shapes and types are in the descriptions of the ar
 copybutton_prompt_text = r">>> |\.\.\. "
 copybutton_prompt_is_regexp = True
 default_role = "code"
+smartquotes = False  # `--option` is not a dash
 nitpicky = False
 suppress_warnings = ["misc.highlighting_failure"]

@@ -12,15 +12,29 @@ HEIGHT = 0.86
 
 BOXES = {
     # name: (x, y, width, title, what happens, where it is)
-    "source": (0.0, 1.1, 1.6, "source or generator", "files, networkx, PyG,\nPython code, random data", "io/ · sorting/ · code/"),
+    "source": (
+        0.0,
+        1.1,
+        1.6,
+        "source or generator",
+        "files, networkx, PyG,\ncode, random data",
+        "io/ · sorting/ · code/",
+    ),
     "graphs": (2.1, 1.1, 1.6, "Digraphs", "many graphs, packed:\nnode_ptr, edges, features", "graphs.py"),
     "encoding": (4.2, 1.9, 1.6, "encoding", "eigenpairs, walks, …\nstored by content", "encodings/"),
     "batch": (6.3, 1.1, 1.6, "Batch", "packed [N, …]\n+ buckets [b, n]", "batching/"),
-    "embed": (0.0, -0.75, 1.6, "embedding + encoders", "features and encodings\nbecome states [N, d]", "nn/embeddings.py, encoders/"),
+    "embed": (
+        0.0,
+        -0.75,
+        1.6,
+        "embedding + encoders",
+        "features, encodings\n→ states [N, d]",
+        "nn/embeddings.py, encoders/",
+    ),
     "body": (2.1, -0.75, 1.6, "body", "attention, message passing;\nonly attention pads", "nn/models.py"),
     "head": (4.2, -0.75, 1.6, "head", "[graphs, c] · [nodes, c]\n[query pairs, c]", "nn/heads.py"),
     "loss": (6.3, -0.75, 1.6, "task", "loss, metrics", "tasks/"),
-}  # fmt: skip
+}
 ARROWS = [
     ("source", "graphs"),
     ("graphs", "batch"),
@@ -52,9 +66,7 @@ def box(axes: Axes, x: float, y: float, width: float, title: str, text: str, pla
 
 def arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], style: str = "arc3") -> None:
     """An arrow between two points."""
-    axes.add_patch(
-        FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=11, connectionstyle=style, color=LINE)
-    )
+    axes.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=11, connectionstyle=style, color=LINE))
 
 
 def main() -> None:
