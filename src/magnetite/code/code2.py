@@ -37,7 +37,7 @@ from magnetite.io.storage import DamagedFile
 from magnetite.io.streams import IntegerRows, explained, json_rows, text_lines
 from magnetite.version import __version__
 
-Graphs = Literal["ogb", "ogb-directed", "dataflow", "ast", "ast-directed", "tokens"]
+Graphs = Literal["ogb", "ogb-directed", "dataflow", "ast", "ast-directed", "tokens", "dataflow-sequential"]
 """OGB's own graphs, with or without inverse edges, or graphs that are built from the source."""
 
 NO_ATTRIBUTE = "__NONE__"
