@@ -1,4 +1,4 @@
-"""Write the tables of results in README.md and docs/results.md from `results/`: no number in them is typed by hand.
+"""Write the tables of results in README.md and docs/ from `results/`: no number in them is typed by hand.
 
 python benchmarks/tables.py
 """
@@ -813,22 +813,22 @@ def pages() -> dict[Path, str]:
     every = rows()
     tables = {
         ROOT / "README.md": [table(row for row in every if row.main)],
-        ROOT / "docs" / "results.md": [
+        ROOT / "docs" / "results" / "index.md": [
             table(every),
             circuits(),
             every_row({name.capitalize(): (name, None) for name in ("chameleon", "squirrel")}),
             copied("table-code"),
             copied("robustness-code"),
         ],
-        ROOT / "docs" / "claims.md": [copied("claims")],
-        ROOT / "docs" / "reliability.md": [fuzzed(), validated()],
-        ROOT / "docs" / "sizes.md": [sizes(SIZED_ENCODERS), sizes(SIZED_MODELS), refusals()],
-        ROOT / "docs" / "name-functions.md": [measured_names(), examples_of_names(), named_files()],
+        ROOT / "docs" / "results" / "claims.md": [copied("claims")],
+        ROOT / "docs" / "concepts" / "reliability.md": [fuzzed(), validated()],
+        ROOT / "docs" / "results" / "sizes.md": [sizes(SIZED_ENCODERS), sizes(SIZED_MODELS), refusals()],
+        ROOT / "docs" / "howto" / "name-functions.md": [measured_names(), examples_of_names(), named_files()],
         ROOT / "docs" / "choosing.md": [chosen_potentials(), rule_times()],
-        ROOT / "docs" / "large.md": [large_steps(), large_accuracy(), large_growth()],
-        ROOT / "docs" / "explore.md": [judged_networks(), slider_times(), explorer_latencies()],
-        ROOT / "docs" / "corpus-ray.md": [corpus(), billion()],
-        ROOT / "docs" / "training.md": [scaling()],
+        ROOT / "docs" / "howto" / "large.md": [large_steps(), large_accuracy(), large_growth()],
+        ROOT / "docs" / "howto" / "explore.md": [judged_networks(), slider_times(), explorer_latencies()],
+        ROOT / "docs" / "howto" / "corpus-ray.md": [corpus(), billion()],
+        ROOT / "docs" / "howto" / "gpus.md": [scaling()],
     }
     return {path: written(path.read_text(encoding="utf-8"), made) for path, made in tables.items()}
 
