@@ -601,6 +601,46 @@ def named_files() -> str:
     return "\n".join(lines)
 
 
+def large_steps() -> str:
+    """Cost of a step over one large graph, in Markdown."""
+    measured = result("large-models-steps")["rows"]
+    sizes = list(dict.fromkeys(row["n"] for row in measured))
+    lines = [f"| | {' | '.join(f'{n:,} nodes' for n in sizes)} |", "|---|" + "---|" * len(sizes)]
+    for name in dict.fromkeys(row["name"] for row in measured):
+        cells = [large_cell(row) for row in measured if row["name"] == name]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def large_cell(row: dict[str, Any]) -> str:
+    """Seconds and peak memory, or a dash."""
+    return "–" if "failed" in row else f"{row['seconds']:.2g} s, {row['peak_gib']:.1f} GiB"
+
+
+def large_accuracy() -> str:
+    """Accuracy of the defaults on large block models, in Markdown."""
+    measured = [row for row in result("large-models-accuracy")["rows"] if "failed" not in row]
+    lines = ["| nodes | encoding | test accuracy | minutes | peak memory |", "|---|---|---|---|---|"]
+    for row in sorted(measured, key=lambda row: (row["n"], row["name"])):
+        cost = f"{row['seconds'] / 60:.1f} | {row['peak_gib']:.1f} GiB"
+        lines.append(f"| {row['n']:,} | {row['name']} | {row['accuracy']:.3f} | {cost} |")
+    return "\n".join(lines)
+
+
+def large_growth() -> str:
+    """Seconds by number of nodes, and exponents, in Markdown."""
+    measured = result("large-models-growth")
+    rows, slopes = measured["rows"], measured["exponents"]
+    sizes = sorted({row["n"] for row in rows})
+    lines = [f"| | {' | '.join(f'{n:,}' for n in sizes)} | time | memory |", "|---|" + "---|" * (len(sizes) + 2)]
+    for name in dict.fromkeys(row["name"] for row in rows):
+        found = {row["n"]: row for row in rows if row["name"] == name and "failed" not in row}
+        cells = [f"{found[n]['seconds']:.2g} s" if n in found else "–" for n in sizes]
+        cells += [f"{slopes[name][what]:.2f}" if name in slopes else "–" for what in ("seconds", "gib")]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def judged_networks() -> str:
     """How often the explorer's model is right about sorting networks, by kind and length, in Markdown."""
     if not (ROOT / "results" / "sorting-model.json").exists():
@@ -667,6 +707,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "sizes.md": [sizes(SIZED_ENCODERS), sizes(SIZED_MODELS), refusals()],
         ROOT / "docs" / "name-functions.md": [measured_names(), examples_of_names(), named_files()],
         ROOT / "docs" / "choosing.md": [chosen_potentials(), rule_times()],
+        ROOT / "docs" / "large.md": [large_steps(), large_accuracy(), large_growth()],
         ROOT / "docs" / "explore.md": [judged_networks(), slider_times(), explorer_latencies()],
     }
     return {path: written(path.read_text(encoding="utf-8"), made) for path, made in tables.items()}

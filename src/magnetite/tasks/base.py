@@ -294,6 +294,14 @@ class Task(ABC):
         """Weight of each graph: the mean loss of a batch is `loss` divided by the sum of its weights."""
         return torch.ones(len(examples), device=examples.graphs.device)
 
+    def node_weights(self, examples: Examples) -> Float[Tensor, " nodes"] | None:  # noqa: ARG002
+        """Weight of each node's target, 0 where it has none in this split; None if targets are not those of nodes."""
+        return None
+
+    def only(self, nodes: Bool[Tensor, " nodes"]) -> dict[str, Tensor]:
+        """Node features to set in a sampled subgraph so that only these nodes have targets, all of which have one."""
+        raise NotImplementedError
+
     @abstractmethod
     def loss(self, outputs: Tensor, batch: Batch) -> Float[Tensor, ""]:
         """Sum of the losses of a batch in single precision; padding adds nothing."""

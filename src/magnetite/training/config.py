@@ -23,7 +23,16 @@ from magnetite.linalg.potential import Adaptive
 from magnetite.tasks import TASKS, Task
 from magnetite.training.encodings import PositionalEncodings, named, names_known, options_named
 from magnetite.training.models import MODELS, ModelOptions, Transformer
-from magnetite.training.options import check_choice, known_option, make, options_of, parse, plain, unchanged_later
+from magnetite.training.options import (
+    check_choice,
+    known_option,
+    later,
+    make,
+    options_of,
+    parse,
+    plain,
+    unchanged_later,
+)
 
 DATA_MODES = Domain(choices=("auto", "resident", "pooled", "fresh"))
 COMPILE_MODES = Domain(choices=("none", "whole", "layers"))
@@ -43,8 +52,8 @@ class Optim:
         weight_decay: Weight decay.
         betas: The two decay rates of AdamW.
         clip: Largest norm of a row of a gradient, relative to the norm of that row of the parameter.
-        batch: Number of graphs per step, over all processes.
-        epochs: Number of passes over the training graphs.
+        batch: Number of graphs per step, over all processes; of targets, if neighbourhoods are sampled.
+        epochs: Number of passes over the training graphs, or targets.
         warmup: Number of epochs in which the learning rate rises.
         budget: Fraction of the training to run; shortens `epochs` and `warmup`.
     """
@@ -80,6 +89,9 @@ class Data:
         pairs: Largest number of padded node pairs per forward pass.
         stratified: Whether each batch has as many large and small graphs as all others, which needs less padding where
             sizes differ much; otherwise batches are random.
+        neighbours: Numbers of successors and of predecessors that are sampled around each target, one number per hop,
+            to train on parts of large graphs whose nodes have targets; then `optim.batch` counts targets. Empty to
+            train on whole graphs.
     """
 
     mode: Annotated[str, DATA_MODES] = "auto"
@@ -88,6 +100,7 @@ class Data:
     tokens: Annotated[int, COUNT] = 262_144
     pairs: Annotated[int, COUNT] = 2**30
     stratified: bool = False
+    neighbours: tuple[Annotated[int, COUNT], ...] = later(())
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -211,6 +224,8 @@ class Config:
         kept["data"] = {"fresh": self.data.mode == "fresh"}
         if self.data.stratified:
             kept["data"]["stratified"] = True
+        if self.data.neighbours:
+            kept["data"]["neighbours"] = list(self.data.neighbours)
         order = [part.name for part in self.encoding.parts]
         if order != sorted(order, key=names_known().index):  # another order has other parameters
             kept["order"] = {str(place): name for place, name in enumerate(order)}

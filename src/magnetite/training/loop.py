@@ -15,7 +15,7 @@ from lightning.fabric import Fabric
 from torch import Tensor
 
 from magnetite.batching import Batch
-from magnetite.batching.buckets import Layout, grow
+from magnetite.batching.buckets import Layout
 from magnetite.training.capture import Captured, Objective, compiled
 from magnetite.training.checkpoints import FOLDER, Checkpoints, Progress
 from magnetite.training.config import Config
@@ -23,6 +23,9 @@ from magnetite.training.data import Block, EvaluationData, Share, TrainingData
 from magnetite.training.log import Display, RunLog, duration
 from magnetite.training.models import build_model
 from magnetite.training.optim import AdaptiveClipping, adamw, learning_rate, set_learning_rate
+from magnetite.training.sampled import SampledBlock, SampledEvaluationData, SampledTrainingData, Sampler
+
+Evaluation = EvaluationData | SampledEvaluationData
 
 PLANNED_EPOCHS = 1000
 """Number of epochs whose orders determine the shapes of batches."""
@@ -56,6 +59,7 @@ class Trainer:
         )
         self.forward, self.stepper = fabric.setup(compiled(self.objective, config.run.compile), self.optimizer)
         self.clip = AdaptiveClipping(self.model.parameters(), optim.clip)
+        self.sampler: Sampler | None = None
         self._start(Progress())
 
     def restore(self) -> None:
@@ -72,9 +76,11 @@ class Trainer:
     def prepare(self) -> None:
         """Load the training data, and plan the steps and the shapes of their batches."""
         config, device = self.config, self.fabric.device
-        self.data = TrainingData(
+        self.data = (SampledTrainingData if config.data.neighbours else TrainingData)(
             config.task, self.encodings, config.data, config.optim.batch, config.run.seed, device, self.share
         )
+        if isinstance(self.data, SampledTrainingData):
+            self.sampler = self.data.sampler  # encoded once for all splits
         self.total = max(1, round(config.optim.epochs * config.optim.budget * self.data.steps))
         self.warmup = min(self.total, round(config.optim.warmup * config.optim.budget * self.data.steps))
         if not self.progress.shapes:
@@ -83,6 +89,7 @@ class Trainer:
         # A captured step reads the layouts of its shapes: keep them alive.
         self.layouts = [Layout.of(shape.buckets, device) for shape in self.progress.shapes]
         captures = config.run.capture and device.type == "cuda" and self.share.processes == 1
+        captures = captures and self.sampler is None  # samples have many shapes
         self.update_step: Callable[..., None] = Captured(self.update) if captures else self.update
 
     def run(self) -> None:
@@ -100,13 +107,16 @@ class Trainer:
         self.fabric.barrier()
         self.load_best(self.progress.best_step)
 
-    def evaluation_data(self, split: str) -> EvaluationData:
+    def evaluation_data(self, split: str) -> Evaluation:
         """A split, with its encodings if they fit into memory."""
         examples = self.config.task.examples(split, self.fabric.device)
+        if self.config.data.neighbours:
+            options = self.encodings, self.config.data, self.share, self.config.task, self.sampler
+            return SampledEvaluationData(examples, *options)
         return EvaluationData(examples, self.encodings, self.config.data, self.share)
 
     @torch.no_grad()
-    def evaluate(self, data: EvaluationData, tune: bool = False) -> dict[str, float]:
+    def evaluate(self, data: Evaluation, tune: bool = False) -> dict[str, float]:
         """Loss and metrics of a split; undefined ones, such as the AUC of a single class, are left out.
 
         Args:
@@ -125,17 +135,17 @@ class Trainer:
         return {name: value for name, value in metrics.items() if math.isfinite(value)}  # JSON has no others
 
     @torch.no_grad()
-    def answers(self, data: EvaluationData) -> Tensor | None:
+    def answers(self, data: Evaluation) -> Tensor | None:
         """The task's answers for all examples of a split, in their order; None if it keeps none."""
         found = [self.config.task.answers(outputs, self.model) for _, outputs, _ in self._outputs(data)]
         kept = [answers for answers in found if answers is not None]
-        if not kept:
+        if not kept or isinstance(data, SampledEvaluationData):
             return None
         ids = torch.cat([torch.from_numpy(ids) for ids in data.plan])
         joined = torch.cat(kept).cpu()
         return torch.empty_like(joined).index_copy_(0, ids, joined)
 
-    def _outputs(self, data: EvaluationData) -> Iterator[tuple[Tensor, Tensor, Batch]]:
+    def _outputs(self, data: Evaluation) -> Iterator[tuple[Tensor, Tensor, Batch]]:
         """Loss and outputs of each batch of a split."""
         self.objective.eval()
         for batch in data.batches():
@@ -162,9 +172,9 @@ class Trainer:
         patience = self.config.run.patience
         return self.progress.step >= self.total or bool(patience and self.progress.worse >= patience)
 
-    def _train_block(self, block: Block, stop: threading.Event) -> None:
+    def _train_block(self, block: Block | SampledBlock, stop: threading.Event) -> None:
         progress = self.progress
-        progress.shapes = grow(progress.shapes, block.extent)
+        progress.shapes = block.grown(progress.shapes)
         for number in range(len(block)):
             self.step(block, number)
             progress.step += 1
@@ -183,7 +193,7 @@ class Trainer:
             if self._finished():
                 return
 
-    def step(self, block: Block, number: int) -> None:
+    def step(self, block: Block | SampledBlock, number: int) -> None:
         """Step `number` of the block: one update of the parameters by the mean loss of a whole batch."""
         step = self.progress.step
         # Dropout is a function of seed, step and process, so that a resumed run has the same.
@@ -232,8 +242,9 @@ class Trainer:
         self.logged, self.logged_step = now, step
         rate = learning_rate(step - 1, self.total, self.warmup, optim.lr)
         self.log.write("train", step, {"loss": loss, "lr": rate, "graphs_per_second": round(speed, 1)})
-        self.display.describe(loss, speed)
-        self.logged_line = f"loss {loss:.4f} · {speed:,.0f} graphs/s · "
+        rows = "graphs" if self.sampler is None else "targets"
+        self.display.describe(loss, speed, rows)
+        self.logged_line = f"loss {loss:.4f} · {speed:,.0f} {rows}/s · "
 
     def _validate(self) -> None:
         if self.progress.step != self.logged_step:

@@ -1,5 +1,6 @@
 """Models by name: each is a frozen dataclass of options that builds a model with a task's embedding and head."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -17,6 +18,13 @@ from magnetite.tasks import Task
 from magnetite.training.encodings import PositionalEncodings
 from magnetite.training.options import later
 
+ATTENTIONS: dict[str, Callable[[int, int], nn.GraphAttention | None]] = {
+    "full": lambda width, heads: None,  # noqa: ARG005
+    "linear": nn.LinearAttention,
+    "sparse": nn.SparseAttention,
+}
+"""Attention by name; None for full attention, which has further options."""
+
 
 @dataclass(frozen=True)
 class ModelOptions:
@@ -33,7 +41,7 @@ class ModelOptions:
         check_fields(self)
 
     @property
-    def attention(self) -> tuple[int, int]:
+    def biased(self) -> tuple[int, int]:
         """Numbers of attention heads and layers to which a position encoder may add biases."""
         return 1, 1
 
@@ -72,6 +80,8 @@ class Transformer(ModelOptions):
         repeats: How often the layers are applied one after the other, with the same parameters.
         reach: Which nodes a node attends to: all, relatives (ancestors and descendants) or directions (ancestors in
             half of the heads, descendants in the other half).
+        attention: full; linear, whose cost grows linearly with the number of nodes; or sparse, to the nodes that the
+            encoding relatives or sparse-walks lists.
     """
 
     layers: Annotated[int, DEPTH] = 4
@@ -85,14 +95,20 @@ class Transformer(ModelOptions):
     local_added: bool = later(False)
     repeats: Annotated[int, DEPTH] = later(1)
     reach: Annotated[str, Domain(choices=REACHES)] = later("all")
+    attention: Annotated[str, Domain(choices=tuple(ATTENTIONS))] = later("full")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.width % self.heads:
             raise ValueError(f"width must be a multiple of heads, got width={self.width} and heads={self.heads}")
+        if self.attention != "full" and (self.length_scaled or self.reach != "all"):
+            raise ValueError(
+                f"attention={self.attention} has neither length_scaled nor reach: set model.length_scaled=false and "
+                "model.reach=all, or attention=full"
+            )
 
     @property
-    def attention(self) -> tuple[int, int]:
+    def biased(self) -> tuple[int, int]:
         """Heads and layers."""
         return self.heads, self.layers
 
@@ -125,10 +141,11 @@ class Transformer(ModelOptions):
             local_added=self.local_added and self.local > 0,
             repeats=self.repeats,
             reach=self.reach,
+            attention=ATTENTIONS[self.attention](self.width, self.heads),
             **self.further(),
         )
 
-    def local_network(self, edges: Embeddings) -> nn.GNN | nn.GCN:
+    def local_network(self, edges: Embeddings) -> nn.GNN | nn.GCN | nn.DirGNN:
         """The network that computes queries and keys."""
         return nn.GNN(self.width, self.local, edge_features=edges)
 
@@ -155,18 +172,22 @@ class StructureAware(Transformer):
         repeats: How often the layers are applied one after the other, with the same parameters.
         reach: Which nodes a node attends to: all, relatives (ancestors and descendants) or directions (ancestors in
             half of the heads, descendants in the other half).
-        network: The network: gnn, or gcn, which ignores direction.
+        attention: full; linear, whose cost grows linearly with the number of nodes; or sparse, to the nodes that the
+            encoding relatives or sparse-walks lists.
+        network: The network: gnn; dirgnn, whose memory does not grow with the edges; or gcn, which ignores direction.
         activation: gelu or relu.
         degree_scaled: Whether the output of attention is scaled by `1/√(degree + 1)`.
     """
 
     local: Annotated[int, DEPTH_OR_NONE] = 3
-    network: Annotated[str, Domain(choices=("gnn", "gcn"))] = "gnn"
+    network: Annotated[str, Domain(choices=("gnn", "gcn", "dirgnn"))] = "gnn"
     activation: Annotated[str, Domain(choices=("gelu", "relu"))] = "gelu"
     degree_scaled: bool = True
 
-    def local_network(self, edges: Embeddings) -> nn.GNN | nn.GCN:
+    def local_network(self, edges: Embeddings) -> nn.GNN | nn.GCN | nn.DirGNN:
         """The network that computes queries and keys."""
+        if self.network == "dirgnn":
+            return nn.DirGNN(self.width, self.local, activation=self.activation)
         kind = nn.GCN if self.network == "gcn" else nn.GNN
         return kind(self.width, self.local, edge_features=edges, activation=self.activation)
 
@@ -183,21 +204,32 @@ class MessagePassing(ModelOptions):
         width: Size of a node's state.
         steps: Number of message passing steps.
         directed: Whether messages along and against the edges are distinguished.
+        network: The network: gnn, or dirgnn, which is always directed, and whose memory does not grow with the edges.
     """
 
     steps: Annotated[int, DEPTH] = 3
     directed: bool = True
+    network: Annotated[str, Domain(choices=("gnn", "dirgnn"))] = later("gnn")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.network == "dirgnn" and not self.directed:
+            raise ValueError("model.network=dirgnn is always directed: leave out model.directed, or use gnn")
 
     @property
     def reads_edges(self) -> bool:
-        """Messages depend on edge features."""
-        return True
+        """Messages of a GNN depend on edge features."""
+        return self.network == "gnn"
 
     def build(
         self, position: PositionEncoder | None, embedding: Embeddings, head: Head, edges: Embeddings
     ) -> nn.GraphModel:
         """The GNN."""
-        network = nn.GNN(self.width, self.steps, self.directed, edge_features=edges)
+        network = (
+            nn.DirGNN(self.width, self.steps)
+            if self.network == "dirgnn"
+            else nn.GNN(self.width, self.steps, self.directed, edge_features=edges)
+        )
         return nn.DigraphGNN(self.width, head, network, position, embedding)
 
 
@@ -262,7 +294,7 @@ def build_model(task: Task, encoding: PositionalEncodings, model: ModelOptions, 
 
 
 def _assembled(task: Task, encoding: PositionalEncodings, model: ModelOptions) -> nn.GraphModel:
-    position = encoding.build(model.width, *model.attention)
+    position = encoding.build(model.width, *model.biased)
     channels = 0 if position is None else position.pair_channels
     head = task.head(model.graph_readout, channels)
     if channels and getattr(head, "pair_channels", 0) != channels:

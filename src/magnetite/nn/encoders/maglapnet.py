@@ -287,8 +287,8 @@ def unscaled(vectors: Vectors, batch: Batch) -> Vectors:  # noqa: ARG001
 
 
 def scaled_by_nodes(vectors: Vectors, batch: Batch) -> Vectors:
-    """`√n γ`: the mean of `|γ_v|²` is 1 for graphs of every size."""
-    return vectors * batch.per_node(batch.sizes.to(vectors).sqrt()).view(-1, *[1] * (vectors.ndim - 1))
+    """`√n γ`: the mean of `|γ_v|²` is 1 for graphs of every size; a sampled subgraph has the `n` of the whole graph."""
+    return vectors * batch.per_node(batch.whole_sizes.to(vectors).sqrt()).view(-1, *[1] * (vectors.ndim - 1))
 
 
 def scaled_by_parts(vectors: Vectors, batch: Batch) -> Vectors:

@@ -7,9 +7,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from magnetite.batching import Batch
-from magnetite.encodings import SVD, Depth, Sinusoidal
+from magnetite.encodings import SVD, Depth, Sinusoidal, WalkSums
 from magnetite.encodings.checks import SIZE
 from magnetite.nn.encoders.base import PositionEncoder, Positions
+from magnetite.nn.layers import activation_named
 
 
 class SVDEncoder(PositionEncoder):
@@ -45,6 +46,42 @@ class SVDEncoder(PositionEncoder):
             sign = torch.randint(2, (len(batch), 1, self.encoding.rank), device=batch.device) * 2 - 1
             values = (values.unflatten(-1, (2, -1)) * batch.per_node(sign)).flatten(-2)
         return Positions(nodes=self.linear(values))
+
+
+class WalkSumsEncoder(PositionEncoder):
+    """`W' σ(W log(1 + s_v) + b) + b'` of the sums `s_v` of walks that land at a node, for graphs of any size.
+
+    Args:
+        width: Size of a node's vector.
+        encoding: The encoding that computes the sums; `WalkSums()` by default.
+        of: Name of the sums in the batch.
+        activation: gelu or relu.
+
+    >>> import magnetite as mt
+    >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
+    >>> WalkSumsEncoder(width=32)(mt.batch(graphs, walk_sums=mt.WalkSums()(graphs))).nodes.shape
+    torch.Size([3, 32])
+    """
+
+    reads: ClassVar[tuple[type, ...]] = (WalkSums,)
+
+    def __init__(
+        self,
+        width: Annotated[int, SIZE],
+        encoding: WalkSums | None = None,
+        of: str = "walk_sums",
+        activation: str = "gelu",
+    ):
+        super().__init__()
+        self.of, self.encoding = of, encoding if encoding is not None else WalkSums()
+        self.channels = self.encoding.width
+        self.layers = torch.nn.Sequential(
+            torch.nn.Linear(self.channels, width), activation_named(activation), torch.nn.Linear(width, width)
+        )
+
+    def forward(self, batch: Batch) -> Positions:
+        """One vector per node, from the walks that land there."""
+        return Positions(nodes=self.layers(node_values(batch, self, self.channels).log1p()))
 
 
 class SinusoidalEncoder(PositionEncoder):
