@@ -30,6 +30,9 @@ COMMANDS = {
     "sorting-model": "python -m paper ship-sorting RUN",
     "benchmark-data": "python benchmarks/data.py",
     "benchmark-large": "python benchmarks/large.py",
+    "large-models-steps": "python benchmarks/large_models.py steps",
+    "large-models-growth": "python benchmarks/large_models.py growth",
+    "large-models-accuracy": "python benchmarks/large_models.py accuracy",
     "run-": "magnetite train sorting --preset best",
     "reliability": "python -m tests.fuzz",
 }
