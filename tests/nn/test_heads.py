@@ -105,6 +105,49 @@ def test_probabilities_of_words_are_lowered_and_logits_are_not():
     torch.testing.assert_close(trained.softmax(-1) - network.head.lowered(trained), expected)
 
 
+def offering_digraphs() -> mt.Digraphs:
+    """Three graphs whose nodes offer up to two words of seven."""
+    graphs = generic_digraphs(0)
+    offers = torch.randint(-1, 7, (int(graphs.sizes.sum()), 2), generator=torch.Generator().manual_seed(0))
+    return graphs.replace(node_features={"offers": offers.short()})
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_words_that_nodes_offer_gain_the_sum_of_their_scores(shared):
+    batch = mt.batch(offering_digraphs())
+    torch.manual_seed(0)
+    head = model(nn.SequenceHead(7, length=2, shared=shared, copied="offers")).head
+    states = torch.randn(batch.num_nodes + 3, WIDTH)
+    found = head(states, batch, Positions())
+    head.copied = None
+    sums = torch.zeros(3, 2, 7)
+    for node, (graph, words) in enumerate(zip(batch.node_graph, batch.node_features["offers"], strict=True)):
+        for word in words[words >= 0].tolist():
+            sums[graph, :, word] += head.copy(states[node]).exp()
+    torch.testing.assert_close(found, head(states, batch, Positions()) + (1 + sums).log())
+
+
+def test_copied_words_do_not_depend_on_the_batch_and_are_saved(tmp_path):
+    graphs = offering_digraphs()
+    torch.manual_seed(0)
+    network = nn.DigraphGNN(WIDTH, nn.SequenceHead(7, 2, "mean", shared=True, copied="offers")).eval()
+    together = network(mt.batch(graphs))
+    alone = torch.cat([network(mt.batch(graphs.select(slice(one, one + 1)))) for one in range(3)])
+    torch.testing.assert_close(together, alone)
+    network.save(tmp_path)
+    torch.testing.assert_close(nn.load(tmp_path)(mt.batch(graphs)), together)
+    with pytest.raises(ValueError, match="no node feature 'offers'"):
+        network(mt.batch(generic_digraphs(0)))
+
+
+def test_large_scores_of_copied_words_stay_finite():
+    batch, head = mt.batch(offering_digraphs()), model(nn.SequenceHead(7, length=2, copied="offers")).head
+    answer = head(1e9 * torch.ones(batch.num_nodes + 3, WIDTH), batch, Positions())
+    answer.softmax(-1).square().sum().backward()
+    assert answer.isfinite().all()
+    assert all(parameter.grad.isfinite().all() for parameter in head.parameters())
+
+
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_gradients_of_many_query_pairs_are_summed_in_single_precision(device):
     """One node is in thousands of query pairs: a sum in bfloat16 would stop growing after some hundreds."""

@@ -102,6 +102,19 @@ def test_no_attribute_and_an_unknown_one_differ(packages):
     assert (numbers["zyx"], numbers[None]) == (0, 1)
 
 
+def test_words_of_attributes_are_offered_as_words_of_names(packages):
+    made = task(packages, words=1000, copied=True)
+    known = made.vocabularies
+    word, other = known.words[:2]
+    graph = mt.code.build(f"def f({word}_{other}, zyxw):\n    return {word}_{other}, zyxw")
+    offered = known.digraphs([graph]).node_features["copied"].tolist()
+    numbers = dict(zip(graph.attributes, offered, strict=True))
+    assert numbers[f"{word}_{other}"] == [0, 1, -1, -1, -1]
+    assert numbers["zyxw"] == numbers[None] == [-1] * 5
+    assert made.head("mean", 0).copied == "copied"
+    assert "copied" not in task(packages).examples("test").graphs.node_features
+
+
 def test_features_are_those_of_the_graphs_and_small(packages):
     made = task(packages, max_nodes=1000)
     examples = made.examples("test")

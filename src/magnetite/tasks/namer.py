@@ -42,6 +42,9 @@ BRANCHES, BEAM = 12, 24
 SUBWORDS = 5
 """Number of sub-words of an attribute that a model reads."""
 
+COPIED = "copied"
+"""Node feature: the words of names in an attribute."""
+
 Proposals = list[tuple[list[str], float]]
 """Lists of words with their probabilities, the most probable first."""
 
@@ -61,6 +64,7 @@ class Vocabularies:
         max_nodes: Largest graph that is answered.
         mask: Where the function's name is hidden, see `code.build`.
         keep_docstrings: Whether docstrings are nodes.
+        copied: Whether the words of attributes can be copied into the name.
     """
 
     graphs: str
@@ -71,6 +75,7 @@ class Vocabularies:
     max_nodes: int = 1000
     mask: str | None = "strict"
     keep_docstrings: bool = False
+    copied: bool = False
 
     @property
     def outputs(self) -> int:
@@ -127,11 +132,11 @@ class Vocabularies:
             "depth": graphs.node_features["depth"].clamp(max=NODES["depth"] - 1).to(torch.int8),
         }
         if self.subwords:
-            table = np.zeros((len(known), SUBWORDS), dtype=np.int32)
-            for row, text in enumerate(texts, 2):
-                found = subwords_of(text)
-                table[row, : len(found)] = [self.subword_numbers.get(word, 1) for word in found]
-            nodes["subwords"] = _small(torch.from_numpy(table), len(self.subwords) + 2)[attribute]
+            table = _word_table(texts, self.subword_numbers, none=0, unknown=1)
+            nodes["subwords"] = _small(table, len(self.subwords) + 2)[attribute]
+        if self.copied:
+            table = _word_table(texts, self.word_numbers, none=-1, unknown=-1)
+            nodes[COPIED] = _small(table, len(self.words))[attribute]
         edges = {name: _small(graphs.edge_features[name], size) for name, size in self.edge_sizes.items()}
         largest = int(graphs.sizes.max())
         return graphs.replace(
@@ -186,6 +191,17 @@ def subwords_of(text: str) -> list[str]:
     """
     clean = "".join(char if char.isalnum() else "_" for char in text[:80])
     return words_of(clean)[:SUBWORDS]
+
+
+def _word_table(
+    texts: Sequence[str], numbers: Mapping[str, int], none: int, unknown: int
+) -> Int[Tensor, "texts words"]:
+    """The numbers of the words of "unknown", "none" and each text."""
+    table = np.full((len(texts) + 2, SUBWORDS), none, dtype=np.int32)
+    for row, text in enumerate(texts, 2):
+        found = subwords_of(text)
+        table[row, : len(found)] = [numbers.get(word, unknown) for word in found]
+    return torch.from_numpy(table)
 
 
 class Namer:
