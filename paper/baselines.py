@@ -344,7 +344,7 @@ def answers(train: TokenSplit, valid: TokenSplit, test: TokenSplit) -> dict[str,
         )
         for most in NEIGHBOURS
     }
-    voters = max(NEIGHBOURS, key=lambda most: hits[most]["exact_of_five"])
+    voters = max(NEIGHBOURS, key=lambda most: (hits[most]["exact_of_five"], hits[most]["exact"]))
     found, similar = index.search(test.tokens, max(best[0], voters))
     each = list(zip(found, similar, strict=True))
     same = frequent_names(train.words)

@@ -162,11 +162,12 @@ class SequenceHead(Head):
         """What is added to the logits of the words that nodes offer; 0 for all others."""
         numbers = node_feature(batch, self.copied or "").long()
         offers = (numbers >= 0) & batch.node_mask[:, None]
-        places = batch.node_graph[:, None] * self.vocabulary + numbers.clamp(min=0)
+        first = self.length * batch.node_graph[:, None] + torch.arange(self.length, device=batch.device)
+        places = self.vocabulary * first[:, None] + numbers.clamp(min=0)[..., None]
         scores = self.copy(states).float().clamp(max=LARGEST_SCORE).exp()
-        sums = scores.new_zeros(len(batch) * self.vocabulary, self.length)
-        sums = sums.index_add(0, places.flatten(), (scores[:, None] * offers[..., None]).flatten(0, 1))
-        return sums.log1p().unflatten(0, (len(batch), self.vocabulary)).transpose(1, 2)
+        sums = scores.new_zeros(len(batch) * self.length * self.vocabulary)
+        sums = sums.index_add(0, places.flatten(), (scores[:, None] * offers[..., None]).flatten())
+        return sums.log1p().view(len(batch), self.length, self.vocabulary)
 
     def lowered(self, logits: Float[Tensor, "graphs length words"]) -> Float[Tensor, "graphs length words"]:
         """The probabilities less the offsets; the largest is the predicted word."""

@@ -127,11 +127,11 @@ PRESETS: Presets = {
         },
         "model": {"name": "gnn", "width": 128, "steps": 3},
         "optim": {
-            "lr": 2e-3, "weight_decay": 7.5e-5, "betas": (0.9, 0.98), "clip": 0.1, "batch": 128, "epochs": 4,
+            "lr": 2e-3, "weight_decay": 7.5e-5, "betas": (0.9, 0.98), "clip": 0.1, "batch": 128, "epochs": 3,
             "warmup": 0.2,
         },
         "data": {"tokens": 32_768, "pairs": 2**23},
-        "run": {"evaluate_every": 2.0},
+        "run": {"evaluate_every": 1.5},
     },
 }  # fmt: skip
 
@@ -434,7 +434,11 @@ class SubwordNodes(Embedding):
         if self.training and self.dropout:
             held = held * (torch.rand(len(held), 1, device=held.device) >= self.dropout)
         weights = held / held.sum(1, keepdim=True).clamp(min=1)
-        return torch.einsum("ns,nsd->nd", weights, self.table(numbers))
+        if numbers.is_cuda:  # where the backward pass of embedding_bag cannot be captured as a graph
+            return torch.einsum("ns,nsd->nd", weights, self.table(numbers))
+        return torch.nn.functional.embedding_bag(
+            numbers, self.table.weight, mode="sum", per_sample_weights=weights, padding_idx=0
+        )
 
 
 class NameScores(WordScores):
