@@ -25,6 +25,7 @@ from magnetite.nn.module import describe, rebuild
 from magnetite.tasks.namer import Namer
 from magnetite.tasks.words import WordScores
 from magnetite.training.runs import RESULT, accelerator_named, read_tables
+from paper.train_code import read_rows
 
 LIMIT = 16 * 2**20
 """Bytes of the whole folder."""
@@ -48,6 +49,9 @@ UNLIKELY_SHARE = 0.05
 """Share of the functions of the validation split whose present names count as unlikely."""
 
 BINS = 10
+
+BASELINES = {"nearest": "nearest neighbours by TF-IDF", "frequent": "most frequent words, and names"}
+"""Baselines that the card shows, and what it calls them."""
 
 SHOWN = ("f1", "f1_dropped")
 """Metrics of the run that the card shows."""
@@ -84,10 +88,14 @@ def ship_namer(
     out: Annotated[Path, typer.Option(help="Folder of the model; it is replaced as a whole.")] = SHIPPED,
     results: Annotated[Path, typer.Option(help="Folder of results.")] = Path("results"),
     functions: Annotated[int, typer.Option(min=1, help="Number of functions to measure with.")] = MEASURED,
+    baselines: Annotated[
+        Path | None, typer.Option(help="Folder of results of `baselines-code` on the same corpus, for the card.")
+    ] = None,
+    about: Annotated[str, typer.Option(help="What the corpus was made from, for the card.")] = "",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Make the model that comes with magnetite from a run: compress it, measure it, and write its card."""
-    card = ship(run, out, results, data, functions, accelerator_named(device))
+    card = ship(run, out, results, data, functions, accelerator_named(device), baselines=baselines, about=about)
     size = card["files"]["bytes"] / 2**20
     shipped = card["metrics"]["shipped"]
     typer.echo(
@@ -105,6 +113,8 @@ def ship(
     count: int = MEASURED,
     device: str = "cpu",
     limit: int = LIMIT,
+    baselines: Path | None = None,
+    about: str = "",
 ) -> dict[str, Any]:
     """Write the folder of the model and `namer.json`, and return the card.
 
@@ -116,6 +126,8 @@ def ship(
         count: Number of functions to measure with.
         device: Where to compute.
         limit: Largest number of bytes of the folder.
+        baselines: Folder of results of the baselines on the same corpus.
+        about: What the corpus was made from.
     """
     config = read_tables(run)
     if config["task"].get("name") != "naming":
@@ -123,6 +135,7 @@ def ship(
     result = read_json(run / RESULT, "result of a run", "finish the run with --resume")
     source = _corpus(config["task"], data)
     trained = Namer.load(run, device)
+    rivals = {} if baselines is None else _baselines(baselines, config["task"]["fingerprint"])
     record = Record("namer", result["seed"])
     test, valid = (by_hash(source, split, count) for split in ("test", "valid"))
     with replacing_folder(out) as part:
@@ -131,7 +144,7 @@ def ship(
         before, after = judged(trained, test), judged(shipped, test)
         found = {
             "run": _of_run(run, config, result),
-            "data": _of_data(source),
+            "data": _of_data(source) | {"about": about},
             "files": {
                 "precision": precision,
                 "graphs": kept.vocabularies.graphs,
@@ -152,14 +165,15 @@ def ship(
                 "same_first_proposal": _mean(
                     _first_words(a) == _first_words(b) for a, b in zip(before, after, strict=True)
                 ),
+                "baselines": rivals,
             },
             "calibration": reliability(outcomes(test, after)),
             "unlikely": _quantile([each for _, each in judged(shipped, valid) if each is not None], UNLIKELY_SHARE),
             "unlikely_share": UNLIKELY_SHARE,
             "limits": _limits(kept, source),
         }
-        about = record.content(None)
-        card = {name: about[name] for name in ("commit", "device", "versions", "date")} | found
+        made = record.content(None)
+        card = {name: made[name] for name in ("commit", "device", "versions", "date")} | found
         write_json(part / CARD, card)
         (part / TEXT).write_text(text_of(card), encoding="utf-8")
     examples = [
@@ -301,8 +315,9 @@ def text_of(card: Mapping[str, Any]) -> str:
         "",
         "## Data",
         "",
-        f"A corpus of `magnetite data functions --from {data['origin']}` (fingerprint {data['fingerprint'][:16]}), "
-        f"split by project, without duplicates: {splits}.",
+        f"A corpus of `magnetite data functions --from {data['origin']}` (fingerprint {data['fingerprint'][:16]}"
+        + (f"; {data['about']}" if data["about"] else "")
+        + f"), split by project, without duplicates: {splits}.",
         "",
         "| licence | functions to train |",
         "|---|---|",
@@ -333,6 +348,7 @@ def text_of(card: Mapping[str, Any]) -> str:
         + ", ".join(f"{name} {value:.4f}" for name, value in metrics["test_of_run"].items() if name in SHOWN)
         + ".",
         "",
+        *_compared(metrics),
         "## Calibration",
         "",
         "| probability of the first proposal | functions | mean probability | is the name | F1 |",
@@ -350,6 +366,26 @@ def text_of(card: Mapping[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _compared(metrics: Mapping[str, Any]) -> list[str]:
+    """Lines of the card about baselines that need no graph, on the whole test split."""
+    if not metrics["baselines"]:
+        return []
+    run = metrics["test_of_run"]
+    numbers = sorted({each["functions"] for each in metrics["baselines"].values()})
+    rows = {"this model": (run["f1_dropped"], metrics["shipped"]["exact"], metrics["shipped"]["exact_of_five"])}
+    for name, found in metrics["baselines"].items():
+        rows[BASELINES[name]] = found["f1"], found["exact"], found["exact_of_five"]
+    return [
+        f"Beside what needs no graph, on the whole test split ({', '.join(f'{each:,}' for each in numbers)} functions; "
+        f"whole names of this model on {metrics['functions']:,}):",
+        "",
+        f"| | F1 of the words of an answer | first proposal is the name | one of {TOP} is |",
+        "|---|---|---|---|",
+        *(f"| {name} | {f1:.4f} | {one:.4f} | {five:.4f} |" for name, (f1, one, five) in rows.items()),
+        "",
+    ]
 
 
 def trimmed(namer: Namer, share: float) -> Namer:
@@ -406,6 +442,18 @@ def _fitted(namer: Namer, folder: Path, limit: int) -> tuple[Namer, str]:
         f"the model has {size / 2**20:.1f} MiB as int8, almost without texts of attributes, and {limit / 2**20:.1f} "
         "MiB are allowed: train one of a smaller width, or with fewer words"
     )
+
+
+def _baselines(folder: Path, fingerprint: str) -> dict[str, dict[str, float]]:
+    """The scores of the baselines, refused if they are those of another corpus."""
+    rows, found = read_rows(folder), {}
+    for name in BASELINES:
+        result = rows[name, 0]["result"] if (name, 0) in rows else None
+        if result is None or result["fingerprint"] != fingerprint:
+            raise ValueError(f"{folder} has no results of {name} on this corpus: run `python -m paper baselines-code`")
+        functions = sum(int(count) for count, *_ in result["projects"].values())
+        found[name] = {"functions": functions} | {key: result[key] for key in ("f1", "exact", "exact_of_five")}
+    return found
 
 
 def _corpus(task: Mapping[str, Any], data: Path | None) -> Corpus:
