@@ -18,6 +18,7 @@ import typer
 from magnetite.code import corpus
 from magnetite.code.corpus.stored import DESCRIPTION, Corpus, CorpusFunction
 from magnetite.code.functions import Functions
+from magnetite.code.graph import CodeGraph
 from magnetite.code.names import CARD, SHIPPED, named
 from magnetite.io.record import Record
 from magnetite.io.storage import read_json, replacing_folder, write_json
@@ -141,7 +142,8 @@ def ship(
     with replacing_folder(out) as part:
         kept, precision = _fitted(trained, part, limit - CARD_ROOM)
         shipped = Namer.load(part, device)
-        before, after = judged(trained, test), judged(shipped, test)
+        graphs = read(trained, test)
+        before, after = judged(trained, test, graphs), judged(shipped, test, graphs)
         found = {
             "run": _of_run(run, config, result),
             "data": _of_data(source) | {"about": about},
@@ -168,7 +170,9 @@ def ship(
                 "baselines": rivals,
             },
             "calibration": reliability(outcomes(test, after)),
-            "unlikely": _quantile([each for _, each in judged(shipped, valid) if each is not None], UNLIKELY_SHARE),
+            "unlikely": _quantile(
+                [each for _, each in judged(shipped, valid, read(shipped, valid)) if each is not None], UNLIKELY_SHARE
+            ),
             "unlikely_share": UNLIKELY_SHARE,
             "limits": _limits(kept, source),
         }
@@ -202,15 +206,25 @@ def by_hash(source: Corpus, split: str, count: int) -> list[CorpusFunction]:
     return heapq.nsmallest(count, source.functions(split), key=lambda each: (each.dataflow, each.project, each.line))
 
 
-def judged(namer: Namer, functions: Sequence[CorpusFunction]) -> list[Judged]:
-    """What a model says about functions: its proposals, and the likelihood of their present names.
+def read(namer: Namer, functions: Sequence[CorpusFunction]) -> list[CodeGraph]:
+    """The graphs of functions as a model reads them.
 
     Args:
         namer: The model.
         functions: The functions.
     """
     reads = namer.vocabularies
-    graphs = [each.build(reads.graphs, "strict", reads.keep_docstrings) for each in functions]  # type: ignore[arg-type]
+    return [each.build(reads.graphs, "strict", reads.keep_docstrings) for each in functions]  # type: ignore[arg-type]
+
+
+def judged(namer: Namer, functions: Sequence[CorpusFunction], graphs: Sequence[CodeGraph]) -> list[Judged]:
+    """What a model says about functions: its proposals, and the likelihood of their present names.
+
+    Args:
+        namer: The model.
+        functions: The functions.
+        graphs: Their graphs.
+    """
     return namer.judge(graphs, [each.words for each in functions], TOP)
 
 

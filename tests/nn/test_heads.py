@@ -96,6 +96,15 @@ def test_readouts_are_those_of_each_graph():
         torch.testing.assert_close(READOUTS[name](states, batch), readout)
 
 
+def test_attention_of_a_readout():
+    graphs = generic_digraphs(0)
+    batch = mt.batch(graphs)
+    states, scores = torch.randn(batch.num_nodes, WIDTH), torch.randn(batch.num_nodes, 2)
+    sizes = graphs.sizes.tolist()
+    expected = [s.softmax(0).T @ own for s, own in zip(scores.split(sizes), states.split(sizes), strict=True)]
+    torch.testing.assert_close(batch.attend_nodes(scores, states), torch.stack(expected))
+
+
 def test_probabilities_of_words_are_lowered_and_logits_are_not():
     network, batch = model(nn.SequenceHead(7, length=2, lowered={5: 0.75, 6: 0.45})), mt.batch(generic_digraphs(0))
     states = torch.randn(batch.num_nodes + 3, WIDTH)
@@ -132,6 +141,8 @@ def test_copied_words_do_not_depend_on_the_batch_and_are_saved(tmp_path):
     torch.manual_seed(0)
     network = nn.DigraphGNN(WIDTH, nn.SequenceHead(7, 2, "mean", shared=True, copied="offers")).eval()
     together = network(mt.batch(graphs))
+    for batch in forms(graphs).values():
+        torch.testing.assert_close(network(batch), together)
     alone = torch.cat([network(mt.batch(graphs.select(slice(one, one + 1)))) for one in range(3)])
     torch.testing.assert_close(together, alone)
     network.save(tmp_path)
