@@ -16,10 +16,14 @@ from paper import (
     known,
     multi_q,
     namer,
+    network_graphs,
     networks,
     playground,
     robustness,
+    runtime,
+    sequences,
     sorting,
+    spectra,
     table_code,
     topological,
     train_code,
@@ -28,9 +32,22 @@ from paper.cells import Request
 
 FIGURES: dict[str, Callable[[Path, int], None]] = {
     "figure-examples": examples.figure,
+    "figure-reordered": examples.figure_reordered,
+    "figure-rotation": spectra.figure_rotation,
+    "figure-phase": spectra.figure_phase,
+    "figure-spectra": spectra.figure_spectra,
+    "figure-high-q": spectra.figure_high_q,
+    "figure-unsymmetrised": spectra.figure_unsymmetrised,
+    "figure-bitmaps": sequences.figure_bitmaps,
+    "figure-svd": sequences.figure_svd,
+    "figure-sorting-graph": network_graphs.figure_sorting_graph,
+    "figure-near-sequential": network_graphs.figure_near_sequential,
     "figure-topological-sorts": topological.figure,
+    "figure-training-sorts": topological.figure_training,
+    "figure-runtime-eigen": runtime.figure_eigen,
+    "figure-runtime-walks": runtime.figure_walks,
 }
-"""Figures that need no training."""
+"""Figures that need no training; those of runtimes draw what `magnetite bench` has measured, or measure it."""
 
 TRAINED: dict[str, Callable[[Request], None]] = {
     "figure-quick": playground.figure_quick,

@@ -160,18 +160,27 @@ def forms_of(graphs: mt.Digraphs, pairs: Eigenpairs) -> list[mt.batching.Batch]:
     return list(forms(both, {"eigenpairs": Eigenpairs.concat([pairs, pairs])}).values())
 
 
-@pytest.mark.gpu
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize(
     "shape", [(25, 17, 4, 4), (5, 6, 2, 6), (16, 17, 4, 4), (1, 5, 4, 1), (32, 17, 4, 4), (40, 17, 4, 4)]
 )
-def test_the_fused_kernel_equals_plain_operations(shape):
-    tokens, mask, weights = random_case(*shape, "cuda")
+def test_fused_attention_equals_plain_operations(shape, device):
+    tokens, mask, weights = random_case(*shape, device)
     upper = torch.randn_like(tokens)
     results = [function(tokens, mask, weights, shape[2]) for function in (eigen_attention, plain_eigen_attention)]
     gradients = [torch.autograd.grad(result, (tokens, *weights), upper) for result in results]
     torch.testing.assert_close(*results, rtol=1e-4, atol=1e-4)
     for fused, plain in zip(*gradients, strict=True):
         torch.testing.assert_close(fused, plain, rtol=1e-3, atol=1e-3)
+
+
+def test_attention_of_a_node_without_eigenvectors_is_finite():
+    tokens, mask, weights = random_case(4, 5, 2, 2, "cpu")
+    mask = mask.clone()
+    mask[3] = False
+    found = eigen_attention(tokens, mask, weights, heads=2)
+    gradients = torch.autograd.grad(found.sum(), (tokens, *weights))
+    assert all(bool(each.isfinite().all()) for each in (found, *gradients))
 
 
 @pytest.mark.gpu

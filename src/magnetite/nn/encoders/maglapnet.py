@@ -140,7 +140,8 @@ class EigenAttention(Module):
     """Self-attention over the tokens of each node, `x + W_o softmax(q kᵀ/√c) v`.
 
     In plain tensor operations, queries, keys, values and scores of all nodes are the largest tensors of a whole model.
-    On a GPU, one fused kernel keeps them in registers, and computes them again in the backward pass.
+    On a GPU, one fused kernel keeps them in registers, and computes them again in the backward pass; on the CPU,
+    PyTorch's attention keeps the scores in the cache.
 
     Args:
         width: Channels of a token.
@@ -163,7 +164,7 @@ class EigenAttention(Module):
 def eigen_attention(
     tokens: Float[Tensor, "nodes t w"], mask: Bool[Tensor, "nodes t"], weights: Weights, heads: int
 ) -> Float[Tensor, "nodes t w"]:
-    """`x + W_o softmax(q kᵀ/√c) v` over the tokens of each node, by the fused kernel where it is supported.
+    """`x + W_o softmax(q kᵀ/√c) v` over the tokens of each node, by a fused kernel where there is one.
 
     >>> layers = torch.nn.Linear(3, 6), torch.nn.Linear(2, 3)
     >>> weights = Weights(*layers[0].parameters(), *layers[1].parameters())
@@ -172,7 +173,21 @@ def eigen_attention(
     """
     if cuda.suits(tokens, channels=weights.out.shape[1]):
         return cuda.fused(tokens, mask, weights.inner, weights.inner_bias, weights.out, heads) + weights.out_bias
+    if tokens.device.type == "cpu":
+        return cached_eigen_attention(tokens, mask, weights, heads)
     return plain_eigen_attention(tokens, mask, weights, heads)
+
+
+def cached_eigen_attention(
+    tokens: Float[Tensor, "nodes t w"], mask: Bool[Tensor, "nodes t"], weights: Weights, heads: int
+) -> Float[Tensor, "nodes t w"]:
+    """The same by PyTorch's attention, which on the CPU never writes the scores to memory."""
+    inner = torch.nn.functional.linear(tokens, weights.inner, weights.inner_bias)
+    query, key, value = inner.unflatten(-1, (3, heads, -1)).transpose(1, 3).unbind(2)
+    # The smallest number rather than −∞, which would make a node without any token NaN.
+    bias = torch.zeros_like(mask, dtype=tokens.dtype).masked_fill_(~mask, torch.finfo(tokens.dtype).min)
+    mixed = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=bias[:, None, None])
+    return tokens + torch.nn.functional.linear(mixed.transpose(1, 2).flatten(-2), weights.out, weights.out_bias)
 
 
 def plain_eigen_attention(
