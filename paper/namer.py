@@ -70,7 +70,8 @@ LIMITS = (
     "It was trained on functions with a body of at least {least} lines, without dunder methods, tests, overloads and "
     "stubs: for these, proposals mean little.",
     "It sees one function at a time: {unseen}.",
-    "Words are chosen independently for each position, so a proposal may combine words of two good names.",
+    "Apart from repetitions, words are chosen independently for each position, so a proposal may combine words of two "
+    "good names.",
     "A low likelihood does not prove a name wrong: it can be good for reasons that the body does not show.",
     "Names and words are those of English-speaking open-source projects.",
 )

@@ -39,6 +39,9 @@ AT_ONCE = 32
 BRANCHES, BEAM = 12, 24
 """Number of words that are considered at each position, and of beginnings that are continued; at least those asked."""
 
+SMALLEST = 1e-6
+"""Smallest probability that a position has a word that was not said before, by which others are divided."""
+
 SUBWORDS = 5
 """Number of sub-words of an attribute that a model reads."""
 
@@ -260,8 +263,9 @@ class Namer:
     def propose(self, functions: Sequence[str | CodeGraph], top: int = 5) -> list[Proposals]:
         """The most probable lists of words for each function.
 
-        The probability of a list is the product over its positions, `Π_i p_i(w_i) · p(end)`. Unknown words are left
-        out, and the probabilities of equal lists are added. A function that is too large has no proposals.
+        The probability of a list is the product over its positions, `Π_i p_i(w_i) · p(end)`, where each `p_i` is
+        that of the words that were not said before. Unknown words are left out, and the probabilities of equal lists
+        are added. A function that is too large has no proposals.
 
         Args:
             functions: Sources of one function each, or graphs that `graph` made.
@@ -336,15 +340,19 @@ class Namer:
             yield part, logits
 
     def _lists(self, probabilities: list[list[float]], numbers: list[list[int]], beam: int) -> Proposals:
-        """Lists of words by beam search; positions are independent, so a beginning never becomes more probable."""
+        """Lists of words by beam search; a beginning never becomes more probable."""
         end, unknown = self.vocabularies.end, self.vocabularies.unknown
         begun: dict[tuple[int, ...], float] = {(): 1.0}
         found: dict[tuple[int, ...], float] = {}
         longer: dict[tuple[int, ...], float] = {}
         for values, words in zip(probabilities, numbers, strict=True):
             longer = {}
-            for prefix, so_far in begun.items():
+            for prefix, before in begun.items():
+                said = sum(value for value, word in zip(values, words, strict=True) if word in prefix)
+                so_far = before / max(1 - said, SMALLEST)
                 for value, word in zip(values, words, strict=True):
+                    if word in prefix:
+                        continue
                     if word == end:
                         found[prefix] = found.get(prefix, 0.0) + so_far * value
                     else:
