@@ -16,6 +16,7 @@ from magnetite.io.record import read_record  # noqa: E402
 from magnetite.io.storage import replacing  # noqa: E402
 from paper.charts import LENGTHS  # noqa: E402
 from paper.judge import accuracy_table  # noqa: E402
+from paper.namer import BASELINES  # noqa: E402
 from paper.store import Store  # noqa: E402
 
 BEGIN, END = "<!-- results: written by benchmarks/tables.py -->", "<!-- end of results -->"
@@ -613,7 +614,20 @@ def measured_names() -> str:
         "F1 of the words of the first proposal": metrics["shipped"]["f1"],
     }
     lines = [f"| {metrics['functions']:,} functions of unseen projects | |", "|---|---|"]
-    return "\n".join(lines + [f"| {what} | {value:.3f} |" for what, value in shown.items()])
+    lines += [f"| {what} | {value:.3f} |" for what, value in shown.items()]
+    rivals = metrics["baselines"]
+    if rivals:
+        own = metrics["test_of_run"]["f1_dropped"], metrics["shipped"]["exact"], metrics["shipped"]["exact_of_five"]
+        others = {BASELINES[name]: (each["f1"], each["exact"], each["exact_of_five"]) for name, each in rivals.items()}
+        whole = next(iter(rivals.values()))["functions"]
+        lines += [
+            "",
+            f"| F1 on all {whole:,} test functions; share of whole names | F1 | first is the name | one of five is |",
+            "|---|---|---|---|",
+        ]
+        named = {"this model": own, **others}
+        lines += [f"| {name} | {' | '.join(f'{value:.3f}' for value in values)} |" for name, values in named.items()]
+    return "\n".join(lines)
 
 
 def named_files() -> str:

@@ -7,14 +7,14 @@ import tokenize
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
 from os import PathLike
 from typing import Literal, get_args
 
 from magnetite.code.graph import CodeGraph
+from magnetite.workers.processes import process_pool
 
 Kind = Literal["dataflow", "ast", "ast-directed", "tokens", "dataflow-sequential"]
 Mask = Literal["strict", "paper"] | None
@@ -99,8 +99,7 @@ def build_files(
         kind: "dataflow", "ast", "ast-directed", "tokens" or "dataflow-sequential".
         mask: "strict", "paper" or None, see `build`.
         keep_docstrings: Whether docstrings become nodes.
-        workers: Number of processes. With more than one, the main code of the calling script must be under
-            `if __name__ == "__main__":`.
+        workers: Number of processes.
     """
     if isinstance(paths, str | PathLike):
         raise ValueError(f"{os.fspath(paths)!r} is a single path: give a list of paths, or use build_all")
@@ -108,8 +107,7 @@ def build_files(
     if workers <= 1:
         yield from map(_build_file, jobs)
         return
-    # Spawned, not forked, since other threads (of PyTorch, say) may hold locks. gc need not scan imported modules.
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=gc.freeze)
+    pool = process_pool(workers, gc.freeze)  # gc need not scan imported modules
     pending: deque[Future[tuple[str, list[CodeGraph] | ValueError]]] = deque()
     try:
         for job in jobs:
