@@ -14,14 +14,14 @@ def double(number: int) -> int:
     return 2 * number
 
 
-def forked(count: int) -> ProcessPoolExecutor:
+def forked(count: int, initializer: object = None) -> ProcessPoolExecutor:  # noqa: ARG001
     """A pool that starts faster than one that imports everything again."""
     return ProcessPoolExecutor(count, mp_context=get_context("fork"))
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_process_that_dies_loses_one_item(monkeypatch):
-    monkeypatch.setattr(module, "_pool", forked)
+    monkeypatch.setattr(module, "process_pool", forked)
     with LocalWorkers(double, 2) as workers:
         waiting = [workers.submit(items) for items in ([1, 2], [3, -1, 4], [5])]
         assert [wait() for wait in waiting] == [[2, 4], [6, None, 8], [10]]

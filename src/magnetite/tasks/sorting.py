@@ -119,10 +119,10 @@ class Sorting(Task):
         longest: Length of the longest test networks, at most 20.
         compact: Fraction of the networks that have no superfluous comparators.
         merging: Fraction of the networks that begin like a merge sort and have no superfluous comparators.
-        unfinished: Fraction of the incorrect networks, with `compact` or `merging`, that are cut at random, like one
-            that is being drawn.
         ports: Whether edges say which output of a comparator they carry, and which input they enter, for models that
             read edge features.
+        unfinished: Fraction of the incorrect networks, with `compact` or `merging`, that are cut at random, like one
+            that is being drawn.
         base: Base of the wavelengths of the codes of wires.
 
     >>> examples = Sorting(test=100).shard("test", 0)

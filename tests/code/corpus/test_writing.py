@@ -106,7 +106,7 @@ def test_limits_are_counted(projects, tmp_path):
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_any_number_of_processes_gives_the_same(projects, tmp_path, monkeypatch):
-    monkeypatch.setattr(local, "_pool", forked)
+    monkeypatch.setattr(local, "process_pool", forked)
     one, two = (write(projects, tmp_path / f"corpus{workers}", workers=workers) for workers in (1, 2))
     assert {**one.info, "shards": None} == {**two.info, "shards": None}
 
