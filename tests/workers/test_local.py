@@ -14,7 +14,7 @@ def double(number: int) -> int:
     return 2 * number
 
 
-def forked(count: int, initializer: object = None) -> ProcessPoolExecutor:  # noqa: ARG001
+def forked(count: int, initializer: object = None) -> ProcessPoolExecutor:
     """A pool that starts faster than one that imports everything again."""
     return ProcessPoolExecutor(count, mp_context=get_context("fork"))
 
