@@ -132,11 +132,16 @@ def mlp(edges: Tensor, y: Tensor, classes: int, q: Any, seed: int, device: str) 
     return fitted(model, model.parameters(), x, y.to(device), seed, 200)
 
 
+FULL = 5_000
+"""Most nodes of a graph for full attention in GPSConv; PyG's Performer, whose cost is linear, takes larger graphs."""
+
+
 class GPS(nn.Module):
     """Two of PyG's GPS layers."""
 
-    def __init__(self, features: int, classes: int, edges: Tensor, width: int = 64):
+    def __init__(self, features: int, classes: int, edges: Tensor, nodes: int, width: int = 64):
         super().__init__()
+        attention = "multihead" if nodes <= FULL else "performer"
         self.edges, self.start, self.head = edges, nn.Linear(features, width), nn.Linear(width, classes)
         self.layers = nn.ModuleList(
             GPSConv(
@@ -144,6 +149,7 @@ class GPS(nn.Module):
                 GINConv(nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))),
                 heads=4,
                 dropout=0.2,
+                attn_type=attention,
             )
             for _ in range(2)
         )
@@ -160,7 +166,7 @@ def gps(edges: Tensor, y: Tensor, classes: int, q: Any, seed: int, device: str) 
     """`AddMagneticLaplacianPE` and PyG's `GPSConv`."""
     x = encoded(edges, len(y), q, device)
     torch.manual_seed(seed)
-    model = GPS(x.shape[1], classes, edges.to(device)).to(device)
+    model = GPS(x.shape[1], classes, edges.to(device), len(y)).to(device)
     return fitted(model, model.parameters(), x, y.to(device), seed, 150)
 
 

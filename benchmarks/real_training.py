@@ -273,6 +273,17 @@ def optimiser_of(model: torch.nn.Module, lr: float, decay: float, steps: int) ->
     return optimiser, torch.optim.lr_scheduler.LambdaLR(optimiser, rate)
 
 
+def grouped(order: np.ndarray, sizes: np.ndarray, batch: int, random: np.random.Generator) -> np.ndarray:
+    """Shuffled graphs, reordered so that the graphs of a batch have similar sizes and need little padding.
+
+    Graphs are sorted by size within windows of sixteen batches; the batches are then shuffled.
+    """
+    windows = np.array_split(order, max(1, len(order) // (16 * batch)))
+    ordered = np.concatenate([window[np.argsort(sizes[window], kind="stable")] for window in windows])
+    whole = len(ordered) // batch * batch
+    return np.concatenate([random.permutation(ordered[:whole].reshape(-1, batch)).ravel(), ordered[whole:]])
+
+
 def train_graphs(job: Job, setting: Setting, options: dict[str, float], seed: int, epochs: int) -> dict[str, Any]:
     """One run of HLS: errors in the units of the targets at the epoch that validation chooses for each target."""
     data = held(setting, job.data)
@@ -291,7 +302,7 @@ def train_graphs(job: Job, setting: Setting, options: dict[str, float], seed: in
     started, curve, best = time.perf_counter(), [], {}
     for epoch in range(epochs):
         model.train()
-        order = random.permutation(train)
+        order = grouped(random.permutation(train), data.sizes[0], setting.batch, random)
         for step in range(count):
             ids = order[step * setting.batch : (step + 1) * setting.batch]
             loss = (model(data.batch(ids, encodings)) - wanted[ids]).square().mean()

@@ -1,4 +1,4 @@
-"""Write the tables of results in README.md and docs/results.md from `results/`: no number in them is typed by hand.
+"""Write the tables of results in README.md and docs/ from `results/`: no number in them is typed by hand.
 
 python benchmarks/tables.py
 """
@@ -15,6 +15,8 @@ sys.path.insert(0, str(ROOT))  # for paper
 from magnetite.io.record import read_record  # noqa: E402
 from magnetite.io.storage import replacing  # noqa: E402
 from paper.charts import LENGTHS  # noqa: E402
+from paper.judge import accuracy_table  # noqa: E402
+from paper.namer import BASELINES  # noqa: E402
 from paper.store import Store  # noqa: E402
 
 BEGIN, END = "<!-- results: written by benchmarks/tables.py -->", "<!-- end of results -->"
@@ -122,18 +124,29 @@ def eigenpairs_gpu() -> list[Row]:
     chosen = [row for row in measured if row["n"] in (33, 80, 128, 256)]
     sizes = slashed(row["n"] for row in chosen)
     wrong = sum(row["ours_double_wrong"] + row["ours_single_wrong"] for row in measured)
+    version = read_record(ROOT / "results" / "benchmark-eigen-gpu.json")["versions"]["torch"].partition("+")[0]
+    double, single = (
+        slashed(f"{row[f'cusolver_{kind}_us'] / row[f'ours_{kind}_us']:.1f}×" for row in chosen)
+        for kind in ("double", "single")
+    )
     torch = slashed(f"{row['double_against_torch']:.0f}×" for row in chosen)
     jax = slashed(f"{row['single_against_jax']:.1f}×" for row in chosen)
     command = "benchmarks/eigen_gpu.py"
     return [
         Row(
             f"magnetic eigenpairs, H200, float64, n {sizes}",
-            "`torch.linalg.eigh` on the same GPU",
-            f"{torch} faster, {wrong} wrong",
+            f"cuSOLVER's batched solver on the same GPU; `torch.linalg.eigh` of torch {version}, which solves one "
+            "matrix after the other",
+            f"{double} faster; torch {version}: {torch}; {wrong} wrong",
             command,
             main=True,
         ),
-        Row(f"magnetic eigenpairs, H200, float32, n {sizes}", "JAX's batched `eigh` on it", f"{jax} faster", command),
+        Row(
+            f"magnetic eigenpairs, H200, float32, n {sizes}",
+            "JAX's batched `eigh`; cuSOLVER's batched solver, on the same GPU",
+            f"{jax}; {single} faster",
+            command,
+        ),
     ]
 
 
@@ -288,13 +301,21 @@ def playground(target: str, metric: str, digits: str) -> Row:
 def claims() -> Row:
     """The paper's claims."""
     found = result("claims")["claims"]
-    parts = [part["holds"] for claim in found.values() for part in claim["parts"]]
-    opened = f", {parts.count(None)} are within the interval" if None in parts else ""
-    whole = ", ".join(number for number, claim in found.items() if claim["verdict"] == "holds")
+    by_verdict = {
+        verdict: [number for number, claim in found.items() if claim["verdict"] == verdict]
+        for verdict in ("holds", "fails", "open")
+    }
+    exact = [number for number in by_verdict["holds"] if found[number]["reason"] == "exact"]
+    runs = [count for claim in found.values() for part in claim["parts"] for count in part["runs"]]
+    one = sum(count == 1 for count in runs) / len(runs)
+    holds, fails, opened = by_verdict.values()
+    listed = f"{len(holds)} of {len(found)} hold ({', '.join(holds)}"
+    listed += "; all of them exact)" if exact == holds else ")"
     return Row(
-        "comparisons behind the paper's claims",
+        f"claims of the paper, by 95 % intervals; {one:.0%} of the trained values rest on one seed, others on 2–"
+        f"{max(runs)} runs",
         "the paper",
-        f"{parts.count(True)} of {len(parts)} agree{opened}; claims {whole} agree in every comparison",
+        f"{listed}, {len(fails)} fails ({', '.join(fails)}), {len(opened)} are open at this number of seeds",
         "python -m paper claims",
         main=True,
     )
@@ -307,7 +328,7 @@ def quick_relations() -> Row:
     return Row(
         f"AUC on the same lengths after minutes on a CPU, {seen:,} graphs of lengths 7–8 seen",
         f"attention over nodes, magnetic {percents(area['quick-sorting-attention'])} (50 is guessing)",
-        f"relations of wires (task-specific) {percents(area['quick-sorting-relations'])}",
+        f"relations of wires (task-specific, executes the network) {percents(area['quick-sorting-relations'])}",
         "python -m paper figure-quick-sorting",
     )
 
@@ -319,7 +340,8 @@ def relations() -> list[Row]:
         Row(
             f"accuracy on lengths 12–16, {networks['cells']['best-sorting']['graphs_seen']:,} graphs seen",
             f"the paper's transformer, trained here: {percents(result('figure-sorting')['accuracy']['magnetic'])}",
-            f"relations of wires (task-specific) {percents(networks['accuracy']['best-sorting'])}",
+            "relations of wires, a model for this task alone: it executes the network comparator by comparator and "
+            f"reads no edges: {percents(networks['accuracy']['best-sorting'])}",
             "python -m paper figure-best-sorting",
         ),
         Row(
@@ -335,10 +357,15 @@ def distances() -> Row:
     """Distances with walks between the two nodes in the head."""
     best, paper = result("figure-best-distance"), result("figure-playground")
     error = best["rows"]["best-playground"][best["columns"].index("rmse")]
-    other = paper["rows"]["magnetic"][paper["columns"].index("directed-distance dag rmse")]
+    column = paper["columns"].index("directed-distance dag rmse")
+    magnetic, walks = (paper["rows"][name][column] for name in ("magnetic", "walks"))
+    readout = result("benchmark-readout")["dag"]
     return Row(
-        f"RMSE of directed distances in DAGs, {best['cells']['best-playground']['graphs_seen']:,} graphs seen",
-        f"the paper's transformer with magnetic encodings, trained here: {other:.3f}",
+        f"RMSE of directed distances in DAGs, {best['cells']['best-playground']['graphs_seen']:,} graphs seen, from "
+        "walks between the two nodes, whose first non-zero power is the distance",
+        f"that power itself, without parameters: {readout['rmse']:.0f} ({readout['graphs']:,} graphs, "
+        "`benchmarks/readout.py`); models that are not given it: the paper's transformer, trained here, with magnetic "
+        f"encodings {magnetic:.3f}, with walks {walks:.3f}",
         f"{error:.4f}",
         "python -m paper figure-best-distance",
         main=True,
@@ -587,7 +614,20 @@ def measured_names() -> str:
         "F1 of the words of the first proposal": metrics["shipped"]["f1"],
     }
     lines = [f"| {metrics['functions']:,} functions of unseen projects | |", "|---|---|"]
-    return "\n".join(lines + [f"| {what} | {value:.3f} |" for what, value in shown.items()])
+    lines += [f"| {what} | {value:.3f} |" for what, value in shown.items()]
+    rivals = metrics["baselines"]
+    if rivals:
+        own = metrics["test_of_run"]["f1_dropped"], metrics["shipped"]["exact"], metrics["shipped"]["exact_of_five"]
+        others = {BASELINES[name]: (each["f1"], each["exact"], each["exact_of_five"]) for name, each in rivals.items()}
+        whole = next(iter(rivals.values()))["functions"]
+        lines += [
+            "",
+            f"| F1 on all {whole:,} test functions; share of whole names | F1 | first is the name | one of five is |",
+            "|---|---|---|---|",
+        ]
+        named = {"this model": own, **others}
+        lines += [f"| {name} | {' | '.join(f'{value:.3f}' for value in values)} |" for name, values in named.items()]
+    return "\n".join(lines)
 
 
 def named_files() -> str:
@@ -597,6 +637,89 @@ def named_files() -> str:
     measured = result("benchmark-name")
     lines = ["| file | functions | seconds |", "|---|---|---|"]
     lines += [f"| `{row['file']}` | {row['functions']} | {row['seconds']:.1f} |" for row in measured["rows"]]
+    return "\n".join(lines)
+
+
+def large_steps() -> str:
+    """Cost of a step over one large graph, in Markdown."""
+    measured = result("large-models-steps")["rows"]
+    sizes = list(dict.fromkeys(row["n"] for row in measured))
+    lines = [f"| | {' | '.join(f'{n:,} nodes' for n in sizes)} |", "|---|" + "---|" * len(sizes)]
+    for name in dict.fromkeys(row["name"] for row in measured):
+        cells = [large_cell(row) for row in measured if row["name"] == name]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def large_cell(row: dict[str, Any]) -> str:
+    """Seconds and peak memory, or a dash."""
+    return "–" if "failed" in row else f"{row['seconds']:.2g} s, {row['peak_gib']:.1f} GiB"
+
+
+def large_accuracy() -> str:
+    """Accuracy of the defaults on large block models, in Markdown."""
+    measured = [row for row in result("large-models-accuracy")["rows"] if "failed" not in row]
+    lines = ["| nodes | encoding | test accuracy | minutes | peak memory |", "|---|---|---|---|---|"]
+    for row in sorted(measured, key=lambda row: (row["n"], row["name"])):
+        cost = f"{row['seconds'] / 60:.1f} | {row['peak_gib']:.1f} GiB"
+        lines.append(f"| {row['n']:,} | {row['name']} | {row['accuracy']:.3f} | {cost} |")
+    return "\n".join(lines)
+
+
+def large_growth() -> str:
+    """Seconds by number of nodes, and exponents, in Markdown."""
+    measured = result("large-models-growth")
+    rows, slopes = measured["rows"], measured["exponents"]
+    sizes = sorted({row["n"] for row in rows})
+    lines = [f"| | {' | '.join(f'{n:,}' for n in sizes)} | time | memory |", "|---|" + "---|" * (len(sizes) + 2)]
+    for name in dict.fromkeys(row["name"] for row in rows):
+        found = {row["n"]: row for row in rows if row["name"] == name and "failed" not in row}
+        cells = [f"{found[n]['seconds']:.2g} s" if n in found else "–" for n in sizes]
+        cells += [f"{slopes[name][what]:.2f}" if name in slopes else "–" for what in ("seconds", "gib")]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def judged_networks() -> str:
+    """How often the explorer's model is right about sorting networks, by kind and length, in Markdown."""
+    if not (ROOT / "results" / "sorting-model.json").exists():
+        return "Not trained yet."
+    return accuracy_table(result("sorting-model")["card"]["metrics"])
+
+
+def slider_times() -> str:
+    """Times of the explorer's slider of q, in Markdown."""
+    if not (ROOT / "results" / "benchmark-explorer.json").exists():
+        return "Not measured yet."
+    lines = ["| graph | median | 95 % within | of it, the request (median) | processor time of the request |"]
+    lines.append("|---|---|---|---|---|")
+    for row in result("benchmark-explorer")["page"]:
+        times = row["whole"]["p50_ms"], row["whole"]["p95_ms"], row["request"]["p50_ms"], row["processor_ms"]
+        lines.append(f"| {row['graph']} | {' | '.join(f'{each:.0f} ms' for each in times)} |")
+    return "\n".join(lines)
+
+
+def explorer_latencies() -> str:
+    """Latencies of the explorer's requests under load, and its memory, in Markdown."""
+    if not (ROOT / "results" / "benchmark-explorer.json").exists():
+        return "Not measured yet."
+    measured = result("benchmark-explorer")
+    load = measured["load"]
+    lines = ["| request | number | median | 95 % within | longest |", "|---|---|---|---|---|"]
+    for row in sorted(load["latencies"], key=lambda row: (row["refused"], row["kind"])):
+        times = (f"{row[name]:,.0f} ms" for name in ("p50_ms", "p95_ms", "max_ms"))
+        lines.append(
+            f"| {row['kind']}{' (refused)' if row['refused'] else ''} | {row['count']} | {' | '.join(times)} |"
+        )
+    first, last = load["memory"][0], load["memory"][-1]
+    processors = f"{measured['load_average_before']:.0f} to {measured['load_average_after']:.0f}"
+    lines += [
+        "",
+        f"{load['requests']:,} requests, {load['at_once']} at a time, on a machine that was busy with other work (load "
+        f"average {processors}): {len(load['unexpected'])} unexpected answers, {load['busy']} told to try again. The "
+        f"server had {first['server']:.0f} MiB after the first hundred requests and {last['server']:.0f} MiB after the "
+        f"last, its workers {first['workers']:,.0f} and {last['workers']:,.0f} MiB.",
+    ]
     return "\n".join(lines)
 
 
@@ -704,19 +827,22 @@ def pages() -> dict[Path, str]:
     every = rows()
     tables = {
         ROOT / "README.md": [table(row for row in every if row.main)],
-        ROOT / "docs" / "results.md": [
+        ROOT / "docs" / "results" / "index.md": [
             table(every),
             circuits(),
             every_row({name.capitalize(): (name, None) for name in ("chameleon", "squirrel")}),
             copied("table-code"),
             copied("robustness-code"),
         ],
-        ROOT / "docs" / "reliability.md": [fuzzed(), validated()],
-        ROOT / "docs" / "sizes.md": [sizes(SIZED_ENCODERS), sizes(SIZED_MODELS), refusals()],
-        ROOT / "docs" / "name-functions.md": [measured_names(), examples_of_names(), named_files()],
+        ROOT / "docs" / "results" / "claims.md": [copied("claims")],
+        ROOT / "docs" / "concepts" / "reliability.md": [fuzzed(), validated()],
+        ROOT / "docs" / "results" / "sizes.md": [sizes(SIZED_ENCODERS), sizes(SIZED_MODELS), refusals()],
+        ROOT / "docs" / "howto" / "name-functions.md": [measured_names(), examples_of_names(), named_files()],
         ROOT / "docs" / "choosing.md": [chosen_potentials(), rule_times()],
-        ROOT / "docs" / "corpus-ray.md": [corpus(), billion()],
-        ROOT / "docs" / "training.md": [scaling()],
+        ROOT / "docs" / "howto" / "large.md": [large_steps(), large_accuracy(), large_growth()],
+        ROOT / "docs" / "howto" / "explore.md": [judged_networks(), slider_times(), explorer_latencies()],
+        ROOT / "docs" / "howto" / "corpus-ray.md": [corpus(), billion()],
+        ROOT / "docs" / "howto" / "gpus.md": [scaling()],
     }
     return {path: written(path.read_text(encoding="utf-8"), made) for path, made in tables.items()}
 

@@ -12,14 +12,20 @@ from paper import (
     best,
     claims,
     examples,
+    fair,
     hypotheses,
+    judge,
     known,
     multi_q,
     namer,
+    network_graphs,
     networks,
     playground,
     robustness,
+    runtime,
+    sequences,
     sorting,
+    spectra,
     table_code,
     topological,
     train_code,
@@ -28,9 +34,22 @@ from paper.cells import Request
 
 FIGURES: dict[str, Callable[[Path, int], None]] = {
     "figure-examples": examples.figure,
+    "figure-reordered": examples.figure_reordered,
+    "figure-rotation": spectra.figure_rotation,
+    "figure-phase": spectra.figure_phase,
+    "figure-spectra": spectra.figure_spectra,
+    "figure-high-q": spectra.figure_high_q,
+    "figure-unsymmetrised": spectra.figure_unsymmetrised,
+    "figure-bitmaps": sequences.figure_bitmaps,
+    "figure-svd": sequences.figure_svd,
+    "figure-sorting-graph": network_graphs.figure_sorting_graph,
+    "figure-near-sequential": network_graphs.figure_near_sequential,
     "figure-topological-sorts": topological.figure,
+    "figure-training-sorts": topological.figure_training,
+    "figure-runtime-eigen": runtime.figure_eigen,
+    "figure-runtime-walks": runtime.figure_walks,
 }
-"""Figures that need no training."""
+"""Figures that need no training; those of runtimes draw what `magnetite bench` has measured, or measure it."""
 
 TRAINED: dict[str, Callable[[Request], None]] = {
     "figure-quick": playground.figure_quick,
@@ -46,6 +65,7 @@ TRAINED: dict[str, Callable[[Request], None]] = {
     "figure-networks": networks.figure,
     "figure-quick-networks": networks.figure_quick,
     "figure-multi-q": multi_q.figure,
+    "figure-fair": fair.figure,
     "hypotheses": hypotheses.show,
     "claims": claims.judge,
     "table-code": table_code.figure,
@@ -57,6 +77,7 @@ OWN: dict[str, typer.Typer] = {
     "baselines-code": table_code.app,
     "robustness-code": robustness.app,
     "ship-namer": namer.app,
+    "ship-sorting": judge.app,
     "known-networks": known.app,
 }
 """Commands with options of their own."""
@@ -82,8 +103,8 @@ def main(
     A cell is one training run of a figure.
     The two quick figures take minutes on two cores. `claims` compares the results with what the paper claims,
     `hypotheses` tests why some claims may not hold here. `table-code` is the table of function names, whose
-    rows `train-code` and `baselines-code` measure; these two, `robustness-code` and `ship-namer`, which makes the model
-    that comes with magnetite, have options of their own.
+    rows `train-code` and `baselines-code` measure; these two, `robustness-code`, and `ship-namer` and `ship-sorting`,
+    which make the models that come with magnetite, have options of their own.
     """
     if what in FIGURES:
         if only or budget != 1:

@@ -1,5 +1,6 @@
 """Training runs of figures: each cell is a configuration that is trained once; its result is one JSON file."""
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -69,9 +70,15 @@ class Request:
         return Record(name, self.seed)
 
     def write(self, record: Record, result: Mapping[str, Any]) -> Path:
-        """Write the result of a figure; raise an error if the present one has values that this one lacks."""
+        """Write the result of a figure; raise an error if the present one has values that this one lacks.
+
+        A file with the same result stays as it is, with the provenance of when it was obtained.
+        """
         path = self.out / f"{record.name}.json"
-        gone = lost(read_record(path)["result"], result) if path.exists() else None
+        kept = read_record(path)["result"] if path.exists() else None
+        if kept == json.loads(json.dumps(result)):
+            return path
+        gone = lost(kept, result) if kept is not None else None
         if gone is not None:
             raise ValueError(
                 f"{path} has {gone}, which is missing in the new figure: train the cell first, or pass another folder "

@@ -1,6 +1,7 @@
-"""The paper's twelve example graphs (appendix A): first eigenvectors, and node orders restored from them."""
+"""The paper's twelve example graphs (appendix A): first eigenvectors, and node orders restored from them (D.3)."""
 
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,16 @@ from rich.console import Console
 from rich.table import Table
 
 from magnetite.encodings import Eigenpairs, MagneticLaplacian
-from magnetite.explore.examples import EXAMPLES
+from magnetite.explorer.examples import EXAMPLES
 from magnetite.graphs import Digraphs
 from magnetite.io.record import Record
 from magnetite.linalg.potential import Relative
-from magnetite.plots import draw_eigenvector, save_figure
+from magnetite.plots import draw_eigenvector
+from paper.style import lettered, picture, tell
 
 NODES = 10
+REORDERED_NODES, COLUMNS = 9, 6
+REORDERED = ("sequence", "balanced binary tree", "trumpet (fully connected)")
 PERMUTATIONS = 20
 ENCODING = MagneticLaplacian(k=1, q=Relative(0.25), normalised=False, dtype=torch.float64)
 
@@ -49,8 +53,7 @@ def restored_share(graph: Digraphs, seed: int, permutations: int = PERMUTATIONS)
     for _ in range(permutations):
         number = torch.randperm(graph.num_nodes, generator=generator)
         permuted = graph.replace(edges=number[graph.edges.long()].to(graph.edges))
-        order = torch.argsort(ENCODING(permuted).vectors[:, 0].imag, descending=True)
-        place = torch.argsort(order)[number]
+        place = torch.argsort(reordered(permuted))[number]
         forward += float((place[:, None] < place[None, :])[one_way].double().mean()) / permutations
     return round(forward, 6)
 
@@ -60,14 +63,64 @@ def figure(folder: Path, seed: int) -> None:
     record = Record("figure-examples", seed)
     graphs = example_graphs()
     pairs = ENCODING(graphs)
-    _picture(graphs, pairs, folder)
     rows = [_row(name, graphs[i], pairs[i], seed) for i, name in enumerate(EXAMPLES)]
     path = record.write(
         folder, {"nodes": NODES, "permutations": PERMUTATIONS, "encoding": repr(ENCODING), "rows": rows}
     )
-    console = Console()
-    console.print(_table(rows))
-    console.print(f"figure: {folder / 'figure-examples.png'} and .svg, numbers: {path}")
+    _picture(graphs, pairs, folder)
+    Console().print(_table(rows))
+    tell(folder, record.name, path)
+
+
+def figure_reordered(folder: Path, seed: int) -> None:
+    """Three graphs of 9 nodes, permuted five times, and the same graphs with their nodes sorted by `Im γ₀`."""
+    record = Record("figure-reordered", seed)
+    graphs = dict(zip(EXAMPLES, example_graphs(REORDERED_NODES), strict=True))
+    rows = []
+    generator = torch.Generator().manual_seed(seed)
+    with picture(folder, record.name, height=6.9) as figure:
+        axes: Any = figure.subplots(2 * len(REORDERED), COLUMNS)
+        for number, name in enumerate(REORDERED):
+            for column, above, below in zip(range(COLUMNS), axes[2 * number], axes[2 * number + 1], strict=True):
+                graph = graphs[name]
+                order = torch.arange(graph.num_nodes)
+                if column:
+                    order = torch.randperm(graph.num_nodes, generator=generator)
+                permuted = graph.replace(edges=order[graph.edges.long()].to(graph.edges))
+                found = reordered(permuted)
+                rows.append(
+                    {
+                        "graph": name,
+                        "permutation": order.tolist(),
+                        "sorted_by_phase": torch.argsort(order)[found].tolist(),
+                        "edges_in_order": _in_order(graph, torch.argsort(found)[order]),
+                    }
+                )
+                place = torch.argsort(found)
+                for drawn, where in ((permuted, above), (permuted.replace(edges=place[permuted.edges.long()]), below)):
+                    drawn = drawn.replace(edges=drawn.edges.to(graph.edges))
+                    positions = _positions("circle", graph.num_nodes)
+                    draw_eigenvector(drawn, ENCODING(drawn)[0], where, positions=positions, scale=0.22)
+                above.set_title("permuted" if column else "\n".join(wrap(name, 16)))
+                below.set_title("reordered")
+    path = record.write(folder, {"nodes": REORDERED_NODES, "encoding": repr(ENCODING), "rows": rows})
+    tell(folder, record.name, path)
+
+
+def reordered(graph: Digraphs) -> torch.Tensor:
+    """The nodes in the order of `Im γ₀`, largest first, which is that of the phase.
+
+    >>> reordered(example_graphs(4)[0]).tolist()
+    [0, 1, 2, 3]
+    """
+    return torch.argsort(ENCODING(graph).vectors[:, 0].imag, descending=True)
+
+
+def _in_order(graph: Digraphs, place: torch.Tensor) -> float:
+    """Fraction of one-way edges whose source comes before its target, if node `v` is at `place[v]`."""
+    edges = {(u, v) for u, v in graph.edges.mT.tolist()}
+    one_way = [(u, v) for u, v in edges if (v, u) not in edges]
+    return sum(int(place[u] < place[v]) for u, v in one_way) / len(one_way)
 
 
 def _row(name: str, graph: Digraphs, pairs: Eigenpairs, seed: int) -> dict[str, Any]:
@@ -99,23 +152,22 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 
 
 def _picture(graphs: Digraphs, pairs: Eigenpairs, folder: Path) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12, 8), layout="constrained")
-    for i, name in enumerate(EXAMPLES):
-        axes = figure.add_subplot(3, 4, i + 1)
-        draw_eigenvector(graphs[i], pairs[i], axes, positions=_positions(name, NODES))
-        axes.set_title(f"({chr(ord('a') + i)}) {name}", fontsize=10)
-    figure.suptitle("First eigenvector of the magnetic Laplacian: node size = |Re γ₀|, colour = Im γ₀")
-    for ending in (".png", ".svg"):
-        save_figure(figure, folder / f"figure-examples{ending}")
+    with picture(folder, "figure-examples", height=5.2) as figure:
+        axes: Any = figure.subplots(3, 4)
+        limit = float(pairs.vectors[:, 0].imag.abs().max())
+        for i, (name, each) in enumerate(zip(EXAMPLES, axes.flat, strict=True)):
+            draw_eigenvector(graphs[i], pairs[i], each, positions=_positions(name, NODES), limit=limit, scale=0.3)
+            each.set_title(lettered(i, name))
+        bar = figure.colorbar(axes[0, 0].collections[0], ax=axes.ravel().tolist(), aspect=40, shrink=0.6, pad=0.02)
+        bar.set_label("imaginary part of γ₀ (size of a node: modulus of the real part)")
 
 
 def _positions(name: str, n: int) -> dict[int, Any] | None:
     """Trees grow downwards; other graphs lie on an arc, so that long edges stay visible."""
     if "tree" in name:
         depth = [int(np.log2(v + 1)) for v in range(n)]
-        return {v: ((v + 1 - 2 ** depth[v] + 0.5) / 2 ** depth[v], -depth[v]) for v in range(n)}
+        width = 1.2 * max(depth)
+        return {v: (width * (v + 1.5 - 2 ** depth[v]) / 2 ** depth[v], -depth[v]) for v in range(n)}
     span = 2 * np.pi * (n - 1) / n if name == "circle" else 1.5 * np.pi
     angle = np.pi - np.linspace(0, span, n)
     return {v: (np.cos(angle[v]), np.sin(angle[v])) for v in range(n)}

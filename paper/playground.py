@@ -1,12 +1,11 @@
 """Figures of node pairs: four targets on two kinds of graphs for every encoding, and the study of random walks."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from paper.cells import HALF_MILLION, TWO_MILLION, WHOLE, Cell, Request
-from paper.charts import Bars, bar_chart, by_column, line_chart
-from paper.store import Result
+from paper.charts import Panel, by_column
+from paper.style import headings
 
 KINDS = {"dag": True, "general": False}
 METRICS = {"adjacency": "f1", "reachability": "f1", "directed-distance": "rmse", "undirected-distance": "rmse"}
@@ -100,15 +99,7 @@ def figure_playground(request: Request) -> None:
         for model in models
     }
 
-    def draw(path: Path, panels: Bars, results: Mapping[str, Result]) -> None:
-        def label(model: str, column: str) -> str:
-            result = results.get(rows[model][column][0])
-            return f"{model}, {result.graphs_seen / 1e6:.0f} M" if result else model
-
-        bars = {column: {label(model, column): bar for model, bar in panels[column].items()} for column in panels}
-        bar_chart(path, bars, results)
-
-    by_column("figure-playground", playground_cells(), rows, request, draw)
+    by_column("figure-playground", playground_cells(), rows, request)
 
 
 def figure_walks(request: Request) -> None:
@@ -121,14 +112,16 @@ def figure_walks(request: Request) -> None:
         for steps in STEPS
     }
 
-    def draw(path: Path, panels: Bars, results: Mapping[str, Result]) -> None:
-        lines = {
-            column: {variant: [bars[f"{variant} {steps}"] for steps in STEPS] for variant in WALKS}
-            for column, bars in panels.items()
-        }
-        line_chart(path, lines, [str(steps) for steps in STEPS], "steps", results)
+    def by_steps(columns: Mapping[str, Mapping[str, float | None]]) -> list[Panel]:
+        ticks = [str(steps) for steps in STEPS]
+        panels = []
+        for column, found in columns.items():
+            title, axis = headings(column)
+            lines = {variant: [found[f"{variant} {steps}"] for steps in STEPS] for variant in WALKS}
+            panels.append(Panel(lines, ticks, "steps of the walk", axis, title))
+        return panels
 
-    by_column("figure-walks", walk_cells(), rows, request, draw)
+    by_column("figure-walks", walk_cells(), rows, request, by_steps)
 
 
 def figure_quick(request: Request) -> None:

@@ -1,11 +1,26 @@
 """Figures of sorting networks: encodings by length, the potential, message passing."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from magnetite.training.config import configuration
 from paper.cells import FOUR_MILLION, TWO_MILLION, Cell, Request, train_missing
-from paper.charts import LENGTHS, by_length, caption, line_chart, measured, print_table, write
+from paper.charts import (
+    LENGTHS,
+    Lines,
+    Panel,
+    Training,
+    by_length,
+    caption,
+    lengths,
+    line_chart,
+    measured,
+    print_table,
+    write,
+)
+from paper.style import SECOND
 
 ENCODINGS = ("magnetic", "walks", "laplacian", "sinusoidal")
 POTENTIALS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -71,11 +86,31 @@ def figure_potentials(request: Request) -> None:
     }
     ticks = [f"{q:g}" for q in POTENTIALS]
     print_table(f"Accuracy by length and q': {caption(results)}", ticks, lines)
-    panels = {"accuracy": lines}
-    picture = partial(line_chart, request.out / record.name, panels, ticks, "relative potential q'", results)
-    write(record, request, {"potentials": list(POTENTIALS), **panels}, results, picture)
+    panel = Panel(lines, ticks, "relative potential q'", "accuracy")
+    training = Training({(cell, ""): result.graphs_seen for cell, result in results.items()})
+    picture = partial(line_chart, request.out / record.name, [panel], training)
+    write(record, request, {"potentials": list(POTENTIALS), "accuracy": lines}, results, picture)
 
 
 def figure_gnn(request: Request) -> None:
     """Accuracy, F1 and AUC by length of GNNs: number of steps, direction, encodings."""
-    by_length("figure-gnn", message_cells(), request)
+    by_length("figure-gnn", message_cells(), request, by_steps)
+
+
+def by_steps(metrics: Mapping[str, Lines]) -> list[Panel]:
+    """Accuracy by the number of steps at the shortest and the longest length, and by length with encodings."""
+    accuracy = metrics["accuracy"]
+    panels = []
+    for place in (0, -1):
+        lines = {
+            f"gnn-{kind}{end}": [
+                accuracy[name][place] if (name := f"gnn-{kind}-{steps}{end}") in accuracy else None for steps in STEPS
+            ]
+            for kind in ("directed", "undirected")
+            for end in ("", SECOND)
+        }
+        ticks = [str(steps) for steps in STEPS]
+        panels.append(Panel(lines, ticks, "message-passing steps", "accuracy", f"length {LENGTHS[place]}"))
+    encoded = ("gnn-directed-3", "gnn-undirected-3", "gnn-magnetic", "gnn-walks")
+    lines = {name: values for name, values in accuracy.items() if name.removesuffix(SECOND) in encoded}
+    return [*panels, *(replace(panel, title="3 steps") for panel in lengths({"accuracy": lines}))]

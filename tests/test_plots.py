@@ -4,6 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.image import imread
 
 import magnetite as mt
 from magnetite import plots
@@ -57,6 +58,69 @@ def test_figures_are_deterministic_and_small_graphs_are_left_blank(tmp_path):
         plots.plot_eigenvectors(graphs, pairs, tmp_path / "c.svg", vector=3)
     with pytest.raises(ValueError, match="potential must be from 0 to 0, got 1"):
         plots.draw_eigenvector(graphs[0], pairs[0], Figure().add_subplot(), potential=1)
+
+
+@pytest.fixture(params=["given axes", "new axes"])
+def axes(request):
+    return Figure().add_subplot() if request.param == "given axes" else None
+
+
+def test_every_function_draws_on_the_given_axes_and_returns_them(axes):
+    graph = mt.Digraphs.from_networkx(nx.path_graph(6, nx.DiGraph))
+    pairs = mt.MagneticLaplacian(k=3)(graph)
+    for draw in (
+        lambda: plots.draw_eigenvector(graph, pairs, axes),
+        lambda: plots.draw_spectrum(pairs[0].vectors, axes),
+        lambda: plots.draw_adjacency(graph, axes),
+        lambda: plots.draw_bitmap(pairs[0].vectors.real, axes),
+    ):
+        returned = draw()
+        assert axes is None or returned is axes
+        assert returned.has_data()
+
+
+def test_a_spectrum_is_scaled_and_stacked():
+    vectors = np.array([[1.0, 0.0], [-2.0j, 0.0], [0.5, 0.0]])
+    axes = plots.draw_spectrum(vectors, labels=False)
+    real, imaginary = axes.lines[1], axes.lines[2]
+    np.testing.assert_allclose(real.get_ydata(), [0.5, 0, 0.25])
+    np.testing.assert_allclose(imaginary.get_ydata(), [0, -1, 0])
+    np.testing.assert_allclose(axes.lines[4].get_ydata(), axes.get_yticks()[1])  # a zero vector stays zero
+
+
+def test_an_adjacency_matrix_has_sources_as_rows():
+    graph = mt.Digraphs.from_edges(np.array([[0, 2], [1, 0]]), 3)
+    np.testing.assert_array_equal(plots.draw_adjacency(graph).images[0].get_array(), [[0, 1, 0], [0, 0, 0], [1, 0, 0]])
+
+
+def test_colours_and_sizes_can_be_shared_by_several_graphs(named):
+    pairs = mt.MagneticLaplacian(k=1)(named)
+    one, other = (plots.draw_eigenvector(named, pairs, limit=0.7, scale=scale).collections[0] for scale in (1.0, 0.25))
+    assert one.get_clim() == other.get_clim() == (-0.7, 0.7)
+    np.testing.assert_allclose(other.get_sizes(), 0.25 * one.get_sizes())
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: plots.draw_spectrum(np.ones(3)), r"one eigenvector per column, got shape \(3,\)"),
+        (lambda: plots.draw_bitmap(np.ones((2, 2)) * 1j), "must be real and have two dimensions, got complex128"),
+        (
+            lambda: plots.draw_adjacency(mt.Digraphs.from_edges([np.array([[0], [1]])] * 2)),
+            "one graph at a time, got 2",
+        ),
+    ],
+)
+def test_wrong_arrays_are_refused(draw, message):
+    with pytest.raises(ValueError, match=message):
+        draw()
+
+
+def test_a_figure_may_keep_its_size(tmp_path):
+    figure = Figure(figsize=(3.3, 1.5))
+    figure.add_subplot()
+    plots.save_figure(figure, tmp_path / "a.png", dpi=100, crop=False)
+    assert imread(tmp_path / "a.png").shape[:2] == (150, 330)
 
 
 @pytest.mark.parametrize(

@@ -84,9 +84,8 @@ def encode_corpus(
     """Encode all graphs of some folders and files, and write graphs and encodings to a folder.
 
     Call it again with the same arguments to continue after an interruption, or after repairing inputs that failed:
-    shards that are complete are verified and kept. With more than one process, the main code of the calling script must
-    be under `if __name__ == "__main__":`. On a cluster of several machines, all of them need to see inputs and output
-    under the same paths.
+    shards that are complete are verified and kept. On a cluster of several machines, all of them need to see inputs and
+    output under the same paths.
 
     Args:
         inputs: Folders of files written by `Digraphs.save`, of graph files, in OGB's layout or written by `magnetite

@@ -1,6 +1,8 @@
-"""Figures of graphs with an eigenvector: node sizes show the real part, colours the imaginary part.
+"""Pictures of graphs and of their encodings, with matplotlib.
 
-`plot_eigenvectors` writes a figure of several graphs, and `draw_eigenvector` draws one graph on axes of matplotlib.
+Every `draw_…` function draws on the axes it is given, or on those of a new figure, and returns them: `draw_eigenvector`
+(a graph whose node sizes and colours are an eigenvector), `draw_spectrum` (several eigenvectors over the nodes),
+`draw_adjacency` and `draw_bitmap`. `plot_eigenvectors` writes a figure of several graphs to a file.
 """
 
 import math
@@ -44,6 +46,8 @@ SMALL, LARGE = 30.0, 330.0
 GAP = 0.8
 """Distance between components, of which one of n nodes is a square of side √n; isolated nodes are in rows below."""
 
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
 WIDEST = 8
 """A component without cycles is drawn in layers if none of them has more nodes."""
 
@@ -51,32 +55,45 @@ WIDEST = 8
 def draw_eigenvector(
     graph: Digraphs,
     pairs: Eigenpairs,
-    axes: "Axes",
+    axes: "Axes | None" = None,
     vector: int = 0,
     potential: int = 0,
     positions: Mapping[int, Any] | None = None,
     labels: bool = False,
-) -> "PathCollection":
-    """Draw one graph with an eigenvector, as in figure 1 of the paper; returns the nodes, for a colour bar.
+    limit: float | None = None,
+    scale: float = 1.0,
+) -> "Axes":
+    """Draw one graph with an eigenvector, as in figure 1 of the paper: sizes are `|Re γ|`, colours `Im γ`.
+
+    The nodes are the first collection of the axes: `figure.colorbar(axes.collections[0], ax=axes)` adds a colour bar.
 
     Args:
         graph: A single graph.
         pairs: Its eigenpairs.
-        axes: The axes to draw on.
+        axes: The axes to draw on; those of a new figure if omitted.
         vector: Number of the eigenvector, from 0.
         potential: Number of the potential, from 0, if there are several.
         positions: Coordinates by node; `layout` computes them if omitted.
         labels: Whether to write the names of the nodes, or their numbers, beside them.
+        limit: Imaginary part of the strongest colour; the largest one of this eigenvector if omitted.
+        scale: Factor of the areas of nodes and the lengths of arrowheads, for small pictures.
+
+    >>> from magnetite import MagneticLaplacian
+    >>> graph = Digraphs.from_edges([[0, 1], [1, 2]])
+    >>> axes = draw_eigenvector(graph, MagneticLaplacian(k=1)(graph))
+    >>> len(axes.collections[0].get_offsets())
+    3
     """
+    axes = _given_or_new(axes)
     check_drawable(graph)
     column = _column(pairs, vector, potential)
     real, imaginary = column.real.numpy(), column.imag.numpy()
     drawn = nx.DiGraph(graph.to_networkx()[0])
     sizes = SMALL + (LARGE - SMALL) * np.abs(real) / max(float(np.abs(real).max()), 1e-12)
-    crowd = min(1.0, math.sqrt(60 / graph.num_nodes))
+    crowd = scale * _crowding(graph.num_nodes)
     sizes = (sizes * crowd).tolist()
     positions = layout(drawn) if positions is None else positions
-    limit = max(float(np.abs(imaginary).max()), 1e-3)
+    limit = max(float(np.abs(imaginary).max()), 1e-3) if limit is None else limit
     nodes = nx.draw_networkx_nodes(
         drawn, positions, ax=axes, node_size=sizes, node_color=imaginary.tolist(), cmap=COLOURS,
         vmin=-limit, vmax=limit, edgecolors="0.15", linewidths=0.6,
@@ -93,7 +110,106 @@ def draw_eigenvector(
     axes.set_axis_off()
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.12)
-    return nodes
+    return axes
+
+
+def _given_or_new(axes: "Axes | None") -> "Axes":
+    """The given axes, or those of a new figure, which belongs to no window."""
+    from matplotlib.figure import Figure
+
+    return Figure(layout="constrained").add_subplot() if axes is None else axes
+
+
+def _crowding(nodes: int) -> float:
+    """Factor of the areas of nodes, so that those of large graphs do not touch."""
+    return min(1.0, math.sqrt(60 / nodes))
+
+
+def draw_spectrum(
+    vectors: torch.Tensor | np.ndarray,
+    axes: "Axes | None" = None,
+    colours: tuple[str, str] = ("#0072B2", "#D55E00"),
+    labels: bool = True,
+) -> "Axes":
+    """Draw eigenvectors over the nodes, one above the other: real parts as lines, imaginary parts as dashed lines.
+
+    Each one is divided by its largest modulus, and the first one, of the lowest eigenvalue, is at the bottom.
+
+    Args:
+        vectors: One eigenvector per column, `[n, k]`, such as `pairs[0].vectors[:, :5]`.
+        axes: The axes to draw on; those of a new figure if omitted.
+        colours: Colours of real and imaginary parts.
+        labels: Whether to name the eigenvectors γ₀, γ₁, … on the vertical axis.
+
+    >>> axes = draw_spectrum(torch.eye(5)[:, :2])
+    >>> [text.get_text() for text in axes.get_yticklabels()]
+    ['γ₀', 'γ₁']
+    """
+    axes = _given_or_new(axes)
+    columns = np.asarray(vectors)
+    if columns.ndim != 2 or 0 in columns.shape:
+        raise ValueError(f"vectors must be a matrix with one eigenvector per column, got shape {columns.shape}")
+    largest = np.abs(columns).max(0)
+    columns = columns / np.where(largest > 0, largest, 1)
+    step = 2.4  # a vector reaches from −1 to 1, and the rest is space between two of them
+    for place, column in enumerate(columns.T):
+        axes.axhline(step * place, color="0.8", linewidth=0.4, zorder=0)
+        for part, colour, line in zip((column.real, column.imag), colours, ("-", (0, (2.5, 1.2))), strict=True):
+            axes.plot(step * place + part, color=colour, linestyle=line, linewidth=0.9)
+    names = [f"γ{str(place).translate(SUBSCRIPTS)}" for place in range(columns.shape[1])]
+    axes.set_yticks([step * place for place in range(len(names))], names if labels else [""] * len(names))
+    axes.set_ylim(-0.5 * step, (len(names) - 0.5) * step)
+    axes.set_xlim(0, max(len(columns) - 1, 1))
+    return axes
+
+
+def draw_adjacency(graph: Digraphs, axes: "Axes | None" = None, colour: str = "black") -> "Axes":
+    """Draw the adjacency matrix: a square in row `u` and column `v` for each edge from `u` to `v`.
+
+    Args:
+        graph: A single graph.
+        axes: The axes to draw on; those of a new figure if omitted.
+        colour: Colour of the edges.
+
+    >>> axes = draw_adjacency(Digraphs.from_edges([[0, 1], [1, 2]]))
+    >>> axes.images[0].get_array().sum(1).tolist()
+    [1, 1, 0]
+    """
+    from matplotlib.colors import ListedColormap
+
+    axes = _given_or_new(axes)
+    if len(graph) != 1:
+        raise ValueError(f"draw one graph at a time, got {len(graph)} graphs: index them, as in graphs[0]")
+    source, target = graph.edges.long().cpu().numpy()
+    matrix = np.zeros((graph.num_nodes, graph.num_nodes), dtype=int)
+    matrix[source, target] = 1
+    axes.imshow(matrix, cmap=ListedColormap(["white", colour]), vmin=0, vmax=1, interpolation="nearest")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    return axes
+
+
+def draw_bitmap(
+    matrix: torch.Tensor | np.ndarray, axes: "Axes | None" = None, limit: float | None = None, colours: str = COLOURS
+) -> "Axes":
+    """Draw a real matrix as an image whose colours are symmetric about zero.
+
+    Args:
+        matrix: The matrix; its first row is drawn at the top.
+        axes: The axes to draw on; those of a new figure if omitted.
+        limit: Modulus of the strongest colours; the largest one of the matrix if omitted.
+        colours: Name of a diverging colour map of matplotlib.
+
+    >>> draw_bitmap([[1.0, -2.0]]).images[0].get_clim()
+    (-2.0, 2.0)
+    """
+    axes = _given_or_new(axes)
+    values = np.asarray(matrix)
+    if values.ndim != 2 or np.iscomplexobj(values):
+        raise ValueError(f"matrix must be real and have two dimensions, got {values.dtype} of shape {values.shape}")
+    limit = max(float(np.abs(values).max(initial=0)), 1e-12) if limit is None else limit
+    axes.imshow(values, cmap=colours, vmin=-limit, vmax=limit, interpolation="nearest", aspect="auto")
+    return axes
 
 
 def _column(pairs: Eigenpairs, vector: int, potential: int) -> torch.Tensor:
@@ -231,19 +347,22 @@ def check_figure(path: Path) -> None:
     check_writable(path)
 
 
-def save_figure(figure: "Figure", path: str | Path) -> None:
+def save_figure(figure: "Figure", path: str | Path, dpi: int = 150, crop: bool = True) -> None:
     """Write a figure in the format of the file extension, atomically; equal figures give equal files.
 
     Args:
         figure: The figure.
         path: Output file: .png, .svg or .pdf.
+        dpi: Pixels per inch of a .png file.
+        crop: Whether to cut off empty margins; otherwise the file has the size of the figure.
     """
     import matplotlib
 
     path = Path(path)
     check_figure(path)
     with replacing(path) as part, matplotlib.rc_context({"svg.hashsalt": "magnetite"}):
-        figure.savefig(part, dpi=150, bbox_inches="tight", metadata={"Date": None} if path.suffix == ".svg" else None)
+        metadata = {"Date": None} if path.suffix == ".svg" else None
+        figure.savefig(part, dpi=dpi, bbox_inches="tight" if crop else None, metadata=metadata)
 
 
 def plot_eigenvectors(
@@ -253,8 +372,8 @@ def plot_eigenvectors(
     titles: list[str] | None = None,
     vector: int = 0,
     potential: int = 0,
-) -> None:
-    """Draw the first sixteen graphs with one of their eigenvectors in one figure.
+) -> "Figure":
+    """Draw the first sixteen graphs with one of their eigenvectors in one figure, write it and return it.
 
     Colours show the imaginary part, sizes the magnitude of the real part. Graphs of up to 60 nodes have labels: the
     names of the nodes, or their numbers.
@@ -288,13 +407,14 @@ def plot_eigenvectors(
             axes.text(0.5, 0.5, f"only {int(graphs.sizes[i])} eigenvectors", ha="center", fontsize=8, color="0.4")
             continue
         positions = layout(nx.DiGraph(graphs[i].to_networkx()[0]))
-        nodes = draw_eigenvector(graphs[i], pairs[i], axes, vector, potential, positions)
+        nodes: Any = draw_eigenvector(graphs[i], pairs[i], axes, vector, potential, positions).collections[0]
         _legend(figure, axes, nodes, _column(pairs[i], vector, potential), vector)
         drawn.append((graphs[i], positions, nodes.get_sizes(), axes))
     for graph, *place in drawn:  # when all axes have their size
         if graph.num_nodes <= LABELLED:
             _write_labels(graph, *place)
     save_figure(figure, path)
+    return figure
 
 
 def _legend(figure: "Figure", axes: "Axes", nodes: "PathCollection", column: torch.Tensor, vector: int) -> None:
@@ -304,7 +424,7 @@ def _legend(figure: "Figure", axes: "Axes", nodes: "PathCollection", column: tor
     bar.ax.tick_params(labelsize=6)
     bar.outline.set_linewidth(0.4)  # pyright: ignore[reportCallIssue, reportArgumentType]
     largest = float(column.real.abs().max())
-    scale = min(1.0, math.sqrt(60 / len(column)))
+    scale = _crowding(len(column))
     parts = [0.0, 0.5, 1.0] if largest > 0 else [0.0]
     handles = [
         axes.scatter([], [], s=(SMALL + (LARGE - SMALL) * part) * scale, c="white", edgecolors="0.15", linewidths=0.6)

@@ -204,6 +204,33 @@ def test_figures(tmp_path, figure, made, capsys):
     assert len(json.loads((tmp_path / f"{figure}.json").read_text())["result"]["cells"]) == len(every)
 
 
+def test_redrawing_keeps_the_file_of_numbers(tmp_path, capsys):
+    request = Request(tmp_path, train=False)
+    for cell in sorting.encoding_cells():
+        keep(cell, request, 0.5)
+    sorting.figure_sorting(request)
+    before = (tmp_path / "figure-sorting.json").read_bytes()
+    (tmp_path / "figure-sorting.svg").unlink()
+    sorting.figure_sorting(replace(request))
+    assert (tmp_path / "figure-sorting.json").read_bytes() == before
+    assert (tmp_path / "figure-sorting.svg").exists()
+    capsys.readouterr()
+
+
+def test_another_seed_of_a_cell_is_found_by_its_configuration(tmp_path, capsys):
+    request = Request(tmp_path, train=False)
+    for cell in sorting.message_cells():
+        keep(cell, request, 0.5)
+    keep(hypotheses.second("sorting-gnn-directed-3"), request, 0.75)
+    sorting.figure_gnn(request)
+    result = read_record(tmp_path / "figure-gnn.json")["result"]
+    assert result["accuracy"]["gnn-directed-3"] == [0.5] * 5
+    assert result["second_seed"]["accuracy"] == {"gnn-directed-3-second": [0.75] * 5}
+    assert "sorting-gnn-directed-3-second" in result["cells"]
+    assert "two seeds" in (tmp_path / "figure-gnn.svg").read_text()
+    capsys.readouterr()
+
+
 def test_figures_share_trainings(tmp_path):
     request, cell = Request(tmp_path), Cell("one", "sorting", "none", TINY, "quick")
     keep(cell, request, 0.5)
@@ -270,7 +297,7 @@ def test_kept_results_give_the_kept_figures(tmp_path, capsys):
     """Claims and hypotheses from `results/cells` are those in `results/`."""
     kept = Path(__file__).parents[2] / "results"
     read = ("figure-examples.json", "figure-topological-sorts.json", "distributions.json", "reorderings.json")
-    for name in ("cells", *read):
+    for name in ("cells", "repeat", *read):
         (tmp_path / name).symlink_to(kept / name)
     for name in ("claims", "hypotheses", "figure-sorting", "figure-playground"):
         TRAINED[name](Request(tmp_path, train=False))

@@ -16,7 +16,7 @@ from rich.table import Table
 from magnetite.encodings import MagneticLaplacian, RandomWalk
 from magnetite.encodings.cache import Encoding
 from magnetite.graphs import Digraphs
-from magnetite.io.record import Record
+from magnetite.io.record import Record, read_record
 from magnetite.linalg.potential import Adaptive, Relative
 
 DEGREE = 5
@@ -198,18 +198,56 @@ def _table(curves: dict[str, dict[int, float]], sizes: list[int]) -> Table:
     return table
 
 
+LIBRARIES = {
+    "magnetite": ("#0072B2", "o"), "torch eigh": ("#D55E00", "s"), "SciPy eigsh": ("#009E73", "^"),
+    "NumPy": ("#CC79A7", "D"),
+}  # fmt: skip
+"""Colours and markers of libraries, from Okabe and Ito's palette for colour-blind readers."""
+
+DEVICES = {"cpu": ("-", "CPU"), "cuda": ("--", "GPU")}
+"""Lines and labels of devices."""
+
+
 def _picture(name: str, curves: dict[str, dict[int, float]], folder: Path) -> None:
+    """One panel for real and one for complex matrices; or a single one, for a column."""
+    import matplotlib
     from matplotlib.figure import Figure
 
     from magnetite.plots import save_figure
 
-    figure = Figure(figsize=(7, 5), layout="constrained")
-    axes = figure.add_subplot()
-    for curve, points in curves.items():
-        axes.loglog(list(points), list(points.values()), "-o" if curve.startswith("magnetite") else "--", label=curve)
-    axes.set_xlabel("nodes")
-    axes.set_ylabel("milliseconds per graph")
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-    for extension in (".png", ".svg"):
-        save_figure(figure, folder / f"{name}{extension}")
+    kinds = [kind for kind in ("real", "complex") if any(kind in curve.split(", ") for curve in curves)]
+    sizes: Any = {"font.size": 7, "lines.markersize": 3.5, "lines.linewidth": 1.1, "legend.frameon": False}
+    with matplotlib.rc_context(sizes):
+        figure = Figure(figsize=(6.75 if kinds else 3.3, 2.6), layout="constrained")
+        panels: Any = figure.subplots(1, len(kinds) or 1, sharey=True, squeeze=False)[0]
+        handles = {}
+        for axes, kind in zip(panels, kinds or [""], strict=True):
+            for curve, points in curves.items():
+                library, *rest = curve.split(", ")
+                if kind and kind not in rest:
+                    continue
+                colour, marker = LIBRARIES.get(library, ("black", "v"))
+                line, device = DEVICES["cuda" if "cuda" in rest else "cpu"]
+                (handles[f"{library}, {device}"],) = axes.loglog(
+                    [int(size) for size in points], list(points.values()), marker=marker, linestyle=line,
+                    color=colour, markeredgecolor="white", markeredgewidth=0.4,
+                )  # fmt: skip
+            axes.set_title(f"{kind} matrices" if kind else "random walks", fontsize=7.5)
+            axes.set_xlabel("nodes per graph")
+            axes.grid(color="0.9", linewidth=0.5)
+        panels[0].set_ylabel("time per graph, milliseconds")
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5 if kinds else 2)
+        for extension in (".png", ".svg"):
+            save_figure(figure, folder / f"{name}{extension}", dpi=200, crop=False)
+
+
+def redraw(name: str, folder: Path) -> Path:
+    """Draw a benchmark's figure again from its JSON file, without measuring, and return the path of that file.
+
+    Args:
+        name: A key of `BENCHMARKS`.
+        folder: Folder of the JSON file and the figure.
+    """
+    path = folder / f"figure-runtime-{name}.json"
+    _picture(path.stem, read_record(path)["result"]["milliseconds_per_graph"], folder)
+    return path

@@ -38,8 +38,7 @@ from magnetite.training.models import build_model
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
-    from magnetite.training.data import EvaluationData
-    from magnetite.training.loop import Trainer
+    from magnetite.training.loop import Evaluation, Trainer
 
 CONFIG, SCHEMA, RESULT = "config.json", "schema.json", "result.json"
 PREDICTIONS = "predictions.parquet"
@@ -187,7 +186,7 @@ def evaluate(folder: Path, split: str, machine: Machine, settings: Sequence[str]
     return figures[split]
 
 
-def write_predictions(trainer: "Trainer", split: str, data: "EvaluationData", path: Path) -> None:
+def write_predictions(trainer: "Trainer", split: str, data: "Evaluation", path: Path) -> None:
     """Write the answers for a split to a file, for tasks that keep them; called by one process.
 
     Args:

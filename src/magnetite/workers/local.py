@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context, parent_process
+from multiprocessing import parent_process
 from typing import Generic
 
 from magnetite.workers.base import Item, Result
+from magnetite.workers.processes import process_pool
 
 
 class LocalWorkers(Generic[Item, Result]):
@@ -48,7 +49,7 @@ class LocalWorkers(Generic[Item, Result]):
         if self.count == 1:
             return lambda: [self.function(item) for item in items]
         future: Future[list[Result]] | None
-        self._pool = pool = self._pool or _pool(self.count)
+        self._pool = pool = self._pool or process_pool(self.count, _prepare)
         try:
             future = pool.submit(_each, self.function, items)
         except BrokenProcessPool:
@@ -72,17 +73,12 @@ class LocalWorkers(Generic[Item, Result]):
 
     def _carefully(self, items: Sequence[Item]) -> list[Result] | None:
         """The results of items in a process that does nothing else; None if it dies."""
-        self._careful = self._careful or _pool(1)
+        self._careful = self._careful or process_pool(1, _prepare)
         try:
             return self._careful.submit(_each, self.function, items).result()
         except BrokenProcessPool:
             self._careful = None
             return None
-
-
-def _pool(count: int) -> ProcessPoolExecutor:
-    # Spawned, not forked, since other threads (of PyTorch, say) may hold locks.
-    return ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_prepare)
 
 
 def _prepare() -> None:

@@ -160,18 +160,27 @@ def forms_of(graphs: mt.Digraphs, pairs: Eigenpairs) -> list[mt.batching.Batch]:
     return list(forms(both, {"eigenpairs": Eigenpairs.concat([pairs, pairs])}).values())
 
 
-@pytest.mark.gpu
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize(
     "shape", [(25, 17, 4, 4), (5, 6, 2, 6), (16, 17, 4, 4), (1, 5, 4, 1), (32, 17, 4, 4), (40, 17, 4, 4)]
 )
-def test_the_fused_kernel_equals_plain_operations(shape):
-    tokens, mask, weights = random_case(*shape, "cuda")
+def test_fused_attention_equals_plain_operations(shape, device):
+    tokens, mask, weights = random_case(*shape, device)
     upper = torch.randn_like(tokens)
     results = [function(tokens, mask, weights, shape[2]) for function in (eigen_attention, plain_eigen_attention)]
     gradients = [torch.autograd.grad(result, (tokens, *weights), upper) for result in results]
     torch.testing.assert_close(*results, rtol=1e-4, atol=1e-4)
     for fused, plain in zip(*gradients, strict=True):
         torch.testing.assert_close(fused, plain, rtol=1e-3, atol=1e-3)
+
+
+def test_attention_of_a_node_without_eigenvectors_is_finite():
+    tokens, mask, weights = random_case(4, 5, 2, 2, "cpu")
+    mask = mask.clone()
+    mask[3] = False
+    found = eigen_attention(tokens, mask, weights, heads=2)
+    gradients = torch.autograd.grad(found.sum(), (tokens, *weights))
+    assert all(bool(each.isfinite().all()) for each in (found, *gradients))
 
 
 @pytest.mark.gpu
@@ -181,3 +190,43 @@ def test_more_nodes_than_a_launch_grid_of_torch_allows():
     for function in (eigen_attention, plain_eigen_attention):
         expected = plain_eigen_attention(tokens[-9:], mask[-9:], weights, 1)
         torch.testing.assert_close(function(tokens, mask, weights, 1)[-9:], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_attention_without_biases_and_with_dropout():
+    graphs = generic_digraphs(3)
+    batch = mt.batch(graphs, mt.MagneticLaplacian(k=K)(graphs))
+    encoder = nn.MagLapNet(K, WIDTH, dropout=0.0, attention_dropout=0.5, attention_biases=False)
+    assert not [name for name, _ in encoder.attend.named_parameters() if "bias" in name]
+    assert torch.equal(encoder.eval()(batch).nodes, encoder(batch).nodes)
+    assert not torch.equal(encoder.train()(batch).nodes, encoder(batch).nodes)
+    zero = nn.MagLapNet(K, WIDTH)
+    zero.load_state_dict({**zero.state_dict(), **encoder.state_dict()})
+    for layer in (zero.attend.inner, zero.attend.out):
+        torch.nn.init.zeros_(layer.bias)
+    torch.testing.assert_close(zero.eval()(batch).nodes, encoder.eval()(batch).nodes)
+
+
+def test_dropped_attention_weights_keep_the_mean():
+    torch.manual_seed(0)
+    tokens, mask = torch.randn(1, 4, 3), torch.ones(1, 4, dtype=torch.bool)
+    inner, out = torch.nn.Linear(3, 6), torch.nn.Linear(2, 3)
+    weights = Weights(inner.weight, None, out.weight, None)
+    many = eigen_attention(tokens.expand(20_000, -1, -1), mask.expand(20_000, -1), weights, 1, dropout=0.3)
+    torch.testing.assert_close(many.mean(0), eigen_attention(tokens, mask, weights, 1)[0], rtol=0, atol=0.02)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_the_absolute_first_vector_has_no_sign(training):
+    graphs = generic_digraphs(3)
+    pairs = mt.Laplacian(k=K)(graphs)
+    encoder = nn.LaplacianEncoder(K, WIDTH, absolute_first=True, random_signs=False, dropout=0.0).train(training)
+    plain = nn.LaplacianEncoder(K, WIDTH, random_signs=False, dropout=0.0).train(training)
+    plain.load_state_dict(encoder.state_dict())
+    absolute = Eigenpairs.from_tensors(
+        {**pairs.tensors(), "vectors": torch.cat([pairs.vectors[:, :1].abs(), pairs.vectors[:, 1:]], dim=1)}
+    )
+    expected = plain(mt.batch(graphs, laplacian=absolute)).nodes
+    for given in (pairs, flipped(pairs, slice(0, 1))):
+        torch.testing.assert_close(encoder(mt.batch(graphs, laplacian=given)).nodes, expected)
+    other = encoder(mt.batch(graphs, laplacian=flipped(pairs, slice(1, None)))).nodes
+    assert not torch.allclose(other, expected)

@@ -100,8 +100,7 @@ def write(
         origin: "stdlib", "site-packages", "recipe", a recipe (.tsv file), or a folder with one entry per project.
         folder: Where to write.
         settings: Which functions to keep, and how to split them.
-        workers: Number of processes; by default all cores, of this machine or of the Ray cluster. With more than one,
-            the main code of the calling script must be under `if __name__ == "__main__":`.
+        workers: Number of processes; by default all cores, of this machine or of the Ray cluster.
         packages: Names of the packages of a recipe to use; all by default.
         downloads: Folder for the files of packages, which are kept; by default they are removed in the end.
         progress: Called after each project.
