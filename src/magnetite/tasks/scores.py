@@ -97,7 +97,7 @@ class Scores:
         return found
 
     def _fill_empty(self) -> None:
-        """Give metrics without rows empty ones of their type and shape: another process may have the rows of a split."""
+        """Give metrics without rows empty ones of their type and shape: another process may have all rows."""
         row = torch.zeros(1, self.outputs, dtype=torch.float64, device=self.state.device)
         target = (row[:, 0] if self.kind.single else row).to(self.kind.dtype)
         for each in self.collection.values(copy_state=False):
