@@ -138,6 +138,7 @@ def main() -> None:
             faulty = command("ray with faults", "--ray", address)
             side("ray with faults", started, lambda: with_faults(started, faulty, base / "ray with faults", count))
         side("verified", local, lambda: finish(local.run(*command("processes", "--workers", str(cores)))))
+        made = len(shards(base / "processes"))
         size = sum(path.stat().st_size for path in (base / "processes").iterdir())
         read = sum(path.stat().st_size for path in (base / "in").iterdir())
     hashes = {row.pop("sha256") for row in sides.values()}
@@ -147,7 +148,7 @@ def main() -> None:
         "graphs": options.graphs,
         "nodes": f"{SMALLEST}–{LARGEST}",
         "k": K,
-        "shards": count,
+        "shards": made,
         "cores": cores,
         "load_before": load,
         "identical": True,
