@@ -25,6 +25,9 @@ NEIGHBOURS = (1, 2, 3, 5, 8, 12, 20, 32, 50)
 SHARES = (0.05, 0.07, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6)
 """Numbers of neighbours, and shares of their votes that a word needs, among which validation chooses."""
 
+TOP = 5
+"""Number of whole names that are proposed."""
+
 QUERIES_AT_ONCE = 64
 """Number of functions that a thread looks up at a time."""
 
@@ -246,10 +249,73 @@ def vote(names: Sequence[Sequence[str]], found: np.ndarray, similar: np.ndarray,
     return chosen or (list(names[neighbours[0]]) if total else [])
 
 
-def answers(
-    train: TokenSplit, valid: TokenSplit, test: TokenSplit
-) -> dict[str, tuple[list[list[str]], dict[str, Any]]]:
-    """The answers of each baseline for the test split, with what validation chose.
+def frequent_names(names: Sequence[Sequence[str]], top: int = TOP) -> list[tuple[str, ...]]:
+    """The most frequent whole names.
+
+    Args:
+        names: Names of the training functions.
+        top: Number of names.
+
+    >>> frequent_names([["run"], ["get", "x"], ["run"]], top=1)
+    [('run',)]
+    """
+    counts = Counter(map(tuple, names))
+    return sorted(counts, key=lambda name: (-counts[name], name))[:top]
+
+
+def neighbour_names(
+    names: Sequence[Sequence[str]], found: np.ndarray, similar: np.ndarray, most: int, top: int = TOP
+) -> list[tuple[str, ...]]:
+    """The whole names of the neighbours with the most votes, which are their similarities.
+
+    Args:
+        names: Names of the training functions.
+        found: Numbers of the neighbours, best first.
+        similar: Their similarities.
+        most: Number of neighbours that vote.
+        top: Number of names.
+    """
+    votes: dict[tuple[str, ...], float] = {}
+    for function, weight in zip(found[:most].tolist(), similar[:most].tolist(), strict=True):
+        if function >= 0:
+            name = tuple(names[function])
+            votes[name] = votes.get(name, 0.0) + weight
+    return sorted(votes, key=lambda name: -votes[name])[:top]
+
+
+def exact(proposed: Sequence[Sequence[Sequence[str]]], names: Sequence[Sequence[str]]) -> dict[str, float]:
+    """How often the first proposal, and one of all, is the name.
+
+    Args:
+        proposed: Names that are proposed for each function, best first.
+        names: Their names.
+
+    >>> exact([[["run"], ["start"]], [["run"]]], [["start"], ["run"]])
+    {'exact': 0.5, 'exact_of_five': 1.0}
+    """
+    pairs = [([list(each) for each in lists], list(name)) for lists, name in zip(proposed, names, strict=True)]
+    return {
+        "exact": float(np.mean([name in lists[:1] for lists, name in pairs])),
+        "exact_of_five": float(np.mean([name in lists[:TOP] for lists, name in pairs])),
+    }
+
+
+class Answers(NamedTuple):
+    """What a baseline says about the functions of the test split.
+
+    Args:
+        words: The words of each function, which are scored by F1.
+        proposals: Up to five whole names of each function, best first.
+        chosen: What validation chose.
+    """
+
+    words: list[list[str]]
+    proposals: list[list[tuple[str, ...]]]
+    chosen: dict[str, Any]
+
+
+def answers(train: TokenSplit, valid: TokenSplit, test: TokenSplit) -> dict[str, Answers]:
+    """The answers of each baseline for the test split.
 
     Args:
         train: The training functions.
@@ -272,11 +338,23 @@ def answers(
         for choice in choices
     }
     best = max(choices, key=lambda choice: scores[choice])
-    found, similar = index.search(test.tokens, best[0])
-    nearest = [vote(train.words, rows, weights, *best) for rows, weights in zip(found, similar, strict=True)]
+    hits = {
+        most: exact(
+            [neighbour_names(train.words, *rows, most) for rows in zip(found, similar, strict=True)], valid.words
+        )
+        for most in NEIGHBOURS
+    }
+    voters = max(NEIGHBOURS, key=lambda most: (hits[most]["exact_of_five"], hits[most]["exact"]))
+    found, similar = index.search(test.tokens, max(best[0], voters))
+    each = list(zip(found, similar, strict=True))
+    same = frequent_names(train.words)
     return {
-        "frequent": ([list(constant) for _ in test.words], {"words": constant}),
-        "nearest": (nearest, {"neighbours": best[0], "share": best[1], "valid_f1": scores[best]}),
+        "frequent": Answers([list(constant) for _ in test.words], [same for _ in test.words], {"words": constant}),
+        "nearest": Answers(
+            [vote(train.words, *rows, *best) for rows in each],
+            [neighbour_names(train.words, *rows, voters) for rows in each],
+            {"neighbours": best[0], "share": best[1], "valid_f1": scores[best], "neighbours_for_names": voters},
+        ),
     }
 
 
@@ -291,14 +369,20 @@ def measure(folder: Path) -> dict[str, dict[str, Any]]:
     train, valid, test = (read_split(functions, split) for split in ("train", "valid", "test"))
     named = functions.names("test")
     found = {}
-    for name, (predicted, chosen) in answers(train, valid, test).items():
-        scores = [word_f1(words, target) for words, target in zip(predicted, test.words, strict=True)]
+    for name, said in answers(train, valid, test).items():
+        scores = [word_f1(words, target) for words, target in zip(said.words, test.words, strict=True)]
         table = {
             "project": [named[number][0] if number in named else "" for number in test.ids],
             "f1": scores,
             "f1_dropped": scores,
         }
-        found[name] = {"chosen": chosen, "fingerprint": functions.fingerprint, "projects": by_project(table)}
+        found[name] = {
+            "chosen": said.chosen,
+            "fingerprint": functions.fingerprint,
+            "f1": float(np.mean(scores)),
+            **exact(said.proposals, test.words),
+            "projects": by_project(table),
+        }
     return found
 
 

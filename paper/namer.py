@@ -18,19 +18,19 @@ import typer
 from magnetite.code import corpus
 from magnetite.code.corpus.stored import DESCRIPTION, Corpus, CorpusFunction
 from magnetite.code.functions import Functions
-from magnetite.code.names import CARD, SHIPPED, named
+from magnetite.code.graph import CodeGraph
+from magnetite.code.names import SHIPPED, named
 from magnetite.io.record import Record
-from magnetite.io.storage import read_json, replacing_folder, write_json
+from magnetite.io.storage import replacing_folder, write_json
 from magnetite.nn.module import describe, rebuild
 from magnetite.tasks.namer import Namer
 from magnetite.tasks.words import WordScores
-from magnetite.training.runs import RESULT, accelerator_named, read_tables
+from magnetite.training.runs import accelerator_named
+from paper.shipping import CARD, TEXT, finished, of_run, with_provenance
+from paper.train_code import read_rows
 
 LIMIT = 16 * 2**20
 """Bytes of the whole folder."""
-
-TEXT = "card.md"
-"""The card for readers."""
 
 CARD_ROOM = 2**15
 """Bytes that are left for the two files of the card."""
@@ -49,6 +49,9 @@ UNLIKELY_SHARE = 0.05
 
 BINS = 10
 
+BASELINES = {"nearest": "nearest neighbours by TF-IDF", "frequent": "most frequent words, and names"}
+"""Baselines that the card shows, and what it calls them."""
+
 SHOWN = ("f1", "f1_dropped")
 """Metrics of the run that the card shows."""
 
@@ -65,7 +68,8 @@ LIMITS = (
     "It was trained on functions with a body of at least {least} lines, without dunder methods, tests, overloads and "
     "stubs: for these, proposals mean little.",
     "It sees one function at a time: {unseen}.",
-    "Words are chosen independently for each position, so a proposal may combine words of two good names.",
+    "Apart from repetitions, words are chosen independently for each position, so a proposal may combine words of two "
+    "good names.",
     "A low likelihood does not prove a name wrong: it can be good for reasons that the body does not show.",
     "Names and words are those of English-speaking open-source projects.",
 )
@@ -84,10 +88,14 @@ def ship_namer(
     out: Annotated[Path, typer.Option(help="Folder of the model; it is replaced as a whole.")] = SHIPPED,
     results: Annotated[Path, typer.Option(help="Folder of results.")] = Path("results"),
     functions: Annotated[int, typer.Option(min=1, help="Number of functions to measure with.")] = MEASURED,
+    baselines: Annotated[
+        Path | None, typer.Option(help="Folder of results of `baselines-code` on the same corpus, for the card.")
+    ] = None,
+    about: Annotated[str, typer.Option(help="What the corpus was made from, for the card.")] = "",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Make the model that comes with magnetite from a run: compress it, measure it, and write its card."""
-    card = ship(run, out, results, data, functions, accelerator_named(device))
+    card = ship(run, out, results, data, functions, accelerator_named(device), baselines=baselines, about=about)
     size = card["files"]["bytes"] / 2**20
     shipped = card["metrics"]["shipped"]
     typer.echo(
@@ -105,6 +113,8 @@ def ship(
     count: int = MEASURED,
     device: str = "cpu",
     limit: int = LIMIT,
+    baselines: Path | None = None,
+    about: str = "",
 ) -> dict[str, Any]:
     """Write the folder of the model and `namer.json`, and return the card.
 
@@ -116,22 +126,23 @@ def ship(
         count: Number of functions to measure with.
         device: Where to compute.
         limit: Largest number of bytes of the folder.
+        baselines: Folder of results of the baselines on the same corpus.
+        about: What the corpus was made from.
     """
-    config = read_tables(run)
-    if config["task"].get("name") != "naming":
-        raise ValueError(f"{run} is a run of the task {config['task'].get('name')}: give one of the task naming")
-    result = read_json(run / RESULT, "result of a run", "finish the run with --resume")
+    config, result = finished(run, "naming")
     source = _corpus(config["task"], data)
     trained = Namer.load(run, device)
+    rivals = {} if baselines is None else _baselines(baselines, config["task"]["fingerprint"])
     record = Record("namer", result["seed"])
     test, valid = (by_hash(source, split, count) for split in ("test", "valid"))
     with replacing_folder(out) as part:
         kept, precision = _fitted(trained, part, limit - CARD_ROOM)
         shipped = Namer.load(part, device)
-        before, after = judged(trained, test), judged(shipped, test)
+        graphs = read(trained, test)
+        before, after = judged(trained, test, graphs), judged(shipped, test, graphs)
         found = {
-            "run": _of_run(run, config, result),
-            "data": _of_data(source),
+            "run": of_run(run, config, result),
+            "data": _of_data(source) | {"about": about},
             "files": {
                 "precision": precision,
                 "graphs": kept.vocabularies.graphs,
@@ -152,14 +163,16 @@ def ship(
                 "same_first_proposal": _mean(
                     _first_words(a) == _first_words(b) for a, b in zip(before, after, strict=True)
                 ),
+                "baselines": rivals,
             },
             "calibration": reliability(outcomes(test, after)),
-            "unlikely": _quantile([each for _, each in judged(shipped, valid) if each is not None], UNLIKELY_SHARE),
+            "unlikely": _quantile(
+                [each for _, each in judged(shipped, valid, read(shipped, valid)) if each is not None], UNLIKELY_SHARE
+            ),
             "unlikely_share": UNLIKELY_SHARE,
             "limits": _limits(kept, source),
         }
-        about = record.content(None)
-        card = {name: about[name] for name in ("commit", "device", "versions", "date")} | found
+        card = with_provenance(record, found)
         write_json(part / CARD, card)
         (part / TEXT).write_text(text_of(card), encoding="utf-8")
     examples = [
@@ -188,15 +201,25 @@ def by_hash(source: Corpus, split: str, count: int) -> list[CorpusFunction]:
     return heapq.nsmallest(count, source.functions(split), key=lambda each: (each.dataflow, each.project, each.line))
 
 
-def judged(namer: Namer, functions: Sequence[CorpusFunction]) -> list[Judged]:
-    """What a model says about functions: its proposals, and the likelihood of their present names.
+def read(namer: Namer, functions: Sequence[CorpusFunction]) -> list[CodeGraph]:
+    """The graphs of functions as a model reads them.
 
     Args:
         namer: The model.
         functions: The functions.
     """
     reads = namer.vocabularies
-    graphs = [each.build(reads.graphs, "strict", reads.keep_docstrings) for each in functions]  # type: ignore[arg-type]
+    return [each.build(reads.graphs, "strict", reads.keep_docstrings) for each in functions]  # type: ignore[arg-type]
+
+
+def judged(namer: Namer, functions: Sequence[CorpusFunction], graphs: Sequence[CodeGraph]) -> list[Judged]:
+    """What a model says about functions: its proposals, and the likelihood of their present names.
+
+    Args:
+        namer: The model.
+        functions: The functions.
+        graphs: Their graphs.
+    """
     return namer.judge(graphs, [each.words for each in functions], TOP)
 
 
@@ -301,8 +324,9 @@ def text_of(card: Mapping[str, Any]) -> str:
         "",
         "## Data",
         "",
-        f"A corpus of `magnetite data functions --from {data['origin']}` (fingerprint {data['fingerprint'][:16]}), "
-        f"split by project, without duplicates: {splits}.",
+        f"A corpus of `magnetite data functions --from {data['origin']}` (fingerprint {data['fingerprint'][:16]}"
+        + (f"; {data['about']}" if data["about"] else "")
+        + f"), split by project, without duplicates: {splits}.",
         "",
         "| licence | functions to train |",
         "|---|---|",
@@ -333,6 +357,7 @@ def text_of(card: Mapping[str, Any]) -> str:
         + ", ".join(f"{name} {value:.4f}" for name, value in metrics["test_of_run"].items() if name in SHOWN)
         + ".",
         "",
+        *_compared(metrics),
         "## Calibration",
         "",
         "| probability of the first proposal | functions | mean probability | is the name | F1 |",
@@ -350,6 +375,26 @@ def text_of(card: Mapping[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _compared(metrics: Mapping[str, Any]) -> list[str]:
+    """Lines of the card about baselines that need no graph, on the whole test split."""
+    if not metrics["baselines"]:
+        return []
+    run = metrics["test_of_run"]
+    numbers = sorted({each["functions"] for each in metrics["baselines"].values()})
+    rows = {"this model": (run["f1_dropped"], metrics["shipped"]["exact"], metrics["shipped"]["exact_of_five"])}
+    for name, found in metrics["baselines"].items():
+        rows[BASELINES[name]] = found["f1"], found["exact"], found["exact_of_five"]
+    return [
+        f"Beside what needs no graph, on the whole test split ({', '.join(f'{each:,}' for each in numbers)} functions; "
+        f"whole names of this model on {metrics['functions']:,}):",
+        "",
+        f"| | F1 of the words of an answer | first proposal is the name | one of {TOP} is |",
+        "|---|---|---|---|",
+        *(f"| {name} | {f1:.4f} | {one:.4f} | {five:.4f} |" for name, (f1, one, five) in rows.items()),
+        "",
+    ]
 
 
 def trimmed(namer: Namer, share: float) -> Namer:
@@ -408,6 +453,18 @@ def _fitted(namer: Namer, folder: Path, limit: int) -> tuple[Namer, str]:
     )
 
 
+def _baselines(folder: Path, fingerprint: str) -> dict[str, dict[str, float]]:
+    """The scores of the baselines, refused if they are those of another corpus."""
+    rows, found = read_rows(folder), {}
+    for name in BASELINES:
+        result = rows[name, 0]["result"] if (name, 0) in rows else None
+        if result is None or result["fingerprint"] != fingerprint:
+            raise ValueError(f"{folder} has no results of {name} on this corpus: run `python -m paper baselines-code`")
+        functions = sum(int(count) for count, *_ in result["projects"].values())
+        found[name] = {"functions": functions} | {key: result[key] for key in ("f1", "exact", "exact_of_five")}
+    return found
+
+
 def _corpus(task: Mapping[str, Any], data: Path | None) -> Corpus:
     folder = Path(task["data"]) if data is None else data
     if not (folder / DESCRIPTION).is_file():
@@ -416,17 +473,6 @@ def _corpus(task: Mapping[str, Any], data: Path | None) -> Corpus:
     if found != task["fingerprint"]:
         raise ValueError(f"{folder} is not the corpus of the run (fingerprint {found}, not {task['fingerprint']})")
     return corpus.load(folder)
-
-
-def _of_run(run: Path, config: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
-    kept = ("parameters", "graphs_seen", "seconds_of_training", "best_step")
-    task = {name: value for name, value in config["task"].items() if name != "data"}  # a path of that machine
-    return {
-        "name": run.resolve().name,
-        **{name: result[name] for name in ("seed", "commit", "device", "versions", "date")},
-        **{name: result["result"][name] for name in kept},
-        "config": {**config, "task": task},
-    }
 
 
 def _of_data(source: Corpus) -> dict[str, Any]:

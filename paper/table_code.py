@@ -354,5 +354,5 @@ def measure_baselines(
     for row, result in baselines.measure(data).items():
         record.name = f"{row}-seed0"
         path = record.write(out / FOLDER, result)
-        count, f1, _ = np.sum(list(result["projects"].values()), axis=0)
-        Console(soft_wrap=True, highlight=False).print(f"{row}: F1 {f1 / count:.4f}, {result['chosen']}, {path}")
+        shown = ", ".join(f"{name} {result[name]:.4f}" for name in ("f1", "exact", "exact_of_five"))
+        Console(soft_wrap=True, highlight=False).print(f"{row}: {shown}, {result['chosen']}, {path}")

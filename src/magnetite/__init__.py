@@ -35,10 +35,12 @@ from magnetite.version import __version__
 
 if TYPE_CHECKING:
     from magnetite import plots, tasks
+    from magnetite.corpus import encode_corpus
     from magnetite.training.trained import Run, train
 
 LAZY = {
     "Run": "magnetite.training.trained",
+    "encode_corpus": "magnetite.corpus",
     "plots": "magnetite.plots",
     "tasks": "magnetite.tasks",
     "train": "magnetite.training.trained",
@@ -79,6 +81,7 @@ __all__ = [
     "batch",
     "cached",
     "code",
+    "encode_corpus",
     "fourier",
     "graph_filter",
     "inverse_fourier",

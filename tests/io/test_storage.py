@@ -34,6 +34,25 @@ def read(path: Path) -> dict:
     return read_json(path, "note", "write it again")
 
 
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0), (2, 3)])
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_complex_tensors_are_read_as_they_were_written(tmp_path, dtype, shape):
+    tensors = {"a": torch.randn(shape, dtype=dtype), "b": torch.randn(2, 2).double(), "c": torch.ones(1, dtype=dtype)}
+    write_tensors(tmp_path / "a.safetensors", tensors, {"seed": "1"})
+    found, metadata = read_tensors(tmp_path / "a.safetensors")
+    assert metadata.keys() == {"seed", storage.CHECKSUM}
+    for name, tensor in tensors.items():
+        assert found[name].dtype == tensor.dtype
+        assert torch.equal(found[name], tensor)
+
+
+def test_a_wrong_list_of_complex_tensors_is_damage(tmp_path):
+    for listed in ('["b"]', '["a"]', "[", "3"):
+        write_tensors(tmp_path / "a.safetensors", {"a": torch.ones(3)}, {storage.DOUBLES: listed})
+        with pytest.raises(DamagedFile):
+            read_tensors(tmp_path / "a.safetensors")
+
+
 def test_equal_content_gives_equal_bytes(tmp_path):
     tensors = {name: torch.arange(5) for name in "fedcba"}
     metadata = {name: name for name in "uvwxyz"}

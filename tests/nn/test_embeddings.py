@@ -115,3 +115,29 @@ def test_the_vectors_begin_with_the_standard_deviation_that_is_given():
     for embedding, std in ((plain, 1.0), (small, 0.02)):
         embedding.setup(64)
         assert embedding.tables[0].weight.std().item() == pytest.approx(std, rel=0.05)
+
+
+@pytest.mark.parametrize("size", [3, 50])  # fewer and more categories than edges
+def test_the_product_with_a_matrix_is_that_of_the_vectors(size):
+    graphs = mt.Digraphs.from_edges([[0, 1, 2, 3, 4, 0, 1, 2], [1, 2, 3, 4, 5, 2, 3, 5]])
+    kinds = torch.arange(16).view(8, 2) % size
+    features = {"kind": kinds, "sign": torch.arange(8) % 2, "length": torch.arange(8.0)}
+    batch = mt.batch(graphs.replace(edge_features=features))
+    parts = [nn.CategoryEdges({"kind": (size, 4), "sign": 2}), nn.LinearEdges("length")]
+    torch.manual_seed(0)
+    embedding, matrix = embedding_of(parts, 8), torch.nn.Linear(8, 5, bias=False)
+    found, expected = embedding.projected(batch, matrix), matrix(embedding(batch))
+    torch.testing.assert_close(found, expected)
+    weights = torch.randn_like(expected)
+    parameters = [*embedding.parameters(), matrix.weight]
+    for one, other in zip(
+        *(torch.autograd.grad((each * weights).sum(), parameters) for each in (found, expected)), strict=True
+    ):
+        torch.testing.assert_close(one, other)
+
+
+def test_the_tables_of_a_product_are_added_up_in_single_precision():
+    batch = mt.batch(GRAPHS.replace(edge_features={"kind": torch.tensor([0, 1])}))
+    embedding, matrix = made(nn.CategoryEdges({"kind": 2})), torch.nn.Linear(8, 5, bias=False)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert embedding.projected(batch, matrix).dtype == torch.float32

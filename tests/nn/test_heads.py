@@ -96,6 +96,15 @@ def test_readouts_are_those_of_each_graph():
         torch.testing.assert_close(READOUTS[name](states, batch), readout)
 
 
+def test_attention_of_a_readout():
+    graphs = generic_digraphs(0)
+    batch = mt.batch(graphs)
+    states, scores = torch.randn(batch.num_nodes, WIDTH), torch.randn(batch.num_nodes, 2)
+    sizes = graphs.sizes.tolist()
+    expected = [s.softmax(0).T @ own for s, own in zip(scores.split(sizes), states.split(sizes), strict=True)]
+    torch.testing.assert_close(batch.attend_nodes(scores, states), torch.stack(expected))
+
+
 def test_probabilities_of_words_are_lowered_and_logits_are_not():
     network, batch = model(nn.SequenceHead(7, length=2, lowered={5: 0.75, 6: 0.45})), mt.batch(generic_digraphs(0))
     states = torch.randn(batch.num_nodes + 3, WIDTH)
@@ -103,6 +112,51 @@ def test_probabilities_of_words_are_lowered_and_logits_are_not():
     torch.testing.assert_close(trained, evaluated)
     expected = torch.tensor([0.0] * 5 + [0.75, 0.45]).expand(3, 2, 7)
     torch.testing.assert_close(trained.softmax(-1) - network.head.lowered(trained), expected)
+
+
+def offering_digraphs() -> mt.Digraphs:
+    """Three graphs whose nodes offer up to two words of seven."""
+    graphs = generic_digraphs(0)
+    offers = torch.randint(-1, 7, (int(graphs.sizes.sum()), 2), generator=torch.Generator().manual_seed(0))
+    return graphs.replace(node_features={"offers": offers.short()})
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_words_that_nodes_offer_gain_the_sum_of_their_scores(shared):
+    batch = mt.batch(offering_digraphs())
+    torch.manual_seed(0)
+    head = model(nn.SequenceHead(7, length=2, shared=shared, copied="offers")).head
+    states = torch.randn(batch.num_nodes + 3, WIDTH)
+    found = head(states, batch, Positions())
+    head.copied = None
+    sums = torch.zeros(3, 2, 7)
+    for node, (graph, words) in enumerate(zip(batch.node_graph, batch.node_features["offers"], strict=True)):
+        for word in words[words >= 0].tolist():
+            sums[graph, :, word] += head.copy(states[node]).exp()
+    torch.testing.assert_close(found, head(states, batch, Positions()) + (1 + sums).log())
+
+
+def test_copied_words_do_not_depend_on_the_batch_and_are_saved(tmp_path):
+    graphs = offering_digraphs()
+    torch.manual_seed(0)
+    network = nn.DigraphGNN(WIDTH, nn.SequenceHead(7, 2, "mean", shared=True, copied="offers")).eval()
+    together = network(mt.batch(graphs))
+    for batch in forms(graphs).values():
+        torch.testing.assert_close(network(batch), together)
+    alone = torch.cat([network(mt.batch(graphs.select(slice(one, one + 1)))) for one in range(3)])
+    torch.testing.assert_close(together, alone)
+    network.save(tmp_path)
+    torch.testing.assert_close(nn.load(tmp_path)(mt.batch(graphs)), together)
+    with pytest.raises(ValueError, match="no node feature 'offers'"):
+        network(mt.batch(generic_digraphs(0)))
+
+
+def test_large_scores_of_copied_words_stay_finite():
+    batch, head = mt.batch(offering_digraphs()), model(nn.SequenceHead(7, length=2, copied="offers")).head
+    answer = head(1e9 * torch.ones(batch.num_nodes + 3, WIDTH), batch, Positions())
+    answer.softmax(-1).square().sum().backward()
+    assert answer.isfinite().all()
+    assert all(parameter.grad.isfinite().all() for parameter in head.parameters())
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

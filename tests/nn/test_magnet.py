@@ -11,7 +11,7 @@ from magnetite.linalg.laplacian import magnetic_laplacian, shifted_laplacian
 from magnetite.nn.magnet import ChebyshevFilter
 from magnetite.nn.sparse import SparseMatrix
 from magnetite.testing import digraphs
-from tests.nn.zoo import WIDTH
+from tests.nn.zoo import WIDTH, generic_digraphs
 
 
 def dense(graphs: mt.Digraphs, q: float) -> torch.Tensor:
@@ -92,3 +92,22 @@ def test_wrong_options_are_rejected():
         nn.MagNet(WIDTH, 2, nn.NodeHead(1), q=0.7)
     with pytest.raises(ValueError, match="order must be at least 1, got 0"):
         nn.MagNet(WIDTH, 2, nn.NodeHead(1), order=0)
+
+
+def test_a_real_signal_and_order_one():
+    graphs = generic_digraphs(0)
+    batch, size = mt.batch(graphs), graphs.num_nodes
+    model = nn.MagNet(WIDTH, layers=1, head=nn.NodeHead(1), order=1, real_start=True).eval()
+    states, positions = model.embed(batch)
+    (layer,) = model.filters
+
+    def laplacian(edges: torch.Tensor, weight: torch.Tensor, size: int) -> tuple[SparseMatrix, SparseMatrix]:
+        (row, column), real, imag = shifted_laplacian(edges, weight, size, 0.1)
+        return SparseMatrix(row, column, real, size), SparseMatrix(row, column, imag, size)
+
+    both = layer(states, torch.zeros_like(states), laplacian(batch.edge_index, batch.edge_weight, size))
+    torch.testing.assert_close(model.body(states, batch, positions), model.out(torch.cat(both, dim=-1)))
+    # `Im (X_0 W_0 + L̃ X_0 W_1) = Im(L̃) X_0 W_1`: without one-way edges, the imaginary part is the bias alone.
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    real, imag = layer(torch.ones(3, WIDTH), torch.zeros(3, WIDTH), laplacian(edges, torch.ones(4), 3))
+    torch.testing.assert_close(imag, layer.linear.bias.expand_as(imag) * (real > 0))

@@ -7,7 +7,18 @@ import pytest
 
 from magnetite.tasks.words import WordScores
 from paper import baselines
-from paper.baselines import Index, TokenSplit, answers, by_project, frequent_words, vote, word_f1
+from paper.baselines import (
+    Index,
+    TokenSplit,
+    answers,
+    by_project,
+    exact,
+    frequent_names,
+    frequent_words,
+    neighbour_names,
+    vote,
+    word_f1,
+)
 from tests.code.code2_folder import write_code2
 
 
@@ -85,12 +96,24 @@ def test_similar_functions_have_similar_names():
     train, valid, test = map(split, range(3))
     found = answers(train, valid, test)
     scores = {
-        name: np.mean([word_f1(words, target) for words, target in zip(predicted, test.words, strict=True)])
-        for name, (predicted, _) in found.items()
+        name: np.mean([word_f1(words, target) for words, target in zip(said.words, test.words, strict=True)])
+        for name, said in found.items()
     }
     assert scores["nearest"] > 0.95
     assert 0.4 < scores["frequent"] < 0.7
-    assert found["frequent"][1]["words"][0] == "do"
+    assert found["frequent"].chosen["words"][0] == "do"
+    names = {name: exact(said.proposals, test.words) for name, said in found.items()}
+    assert names["nearest"]["exact"] > 0.9
+    assert names["frequent"]["exact"] < 0.4 < names["frequent"]["exact_of_five"] == 1  # there are five names
+
+
+def test_whole_names_of_neighbours_are_added_up():
+    names = [["get", "x"], ["set"], ["set"], ["run"]]
+    found, similar = np.array([0, 1, 2, 3, -1]), np.array([0.5, 0.3, 0.3, 0.1, 0.0])
+    assert neighbour_names(names, found, similar, 5, 2) == [("set",), ("get", "x")]
+    assert neighbour_names(names, found, similar, 1) == [("get", "x")]
+    assert neighbour_names(names, found[4:], similar[4:], 1) == []
+    assert frequent_names(names, 2) == [("set",), ("get", "x")]
 
 
 def test_sums_by_project():
@@ -107,4 +130,6 @@ def test_functions_of_a_data_set(tmp_path, monkeypatch):
         ((count, f1, dropped),) = result["projects"].values()
         assert (count, f1) == (6, dropped)
         assert 0 <= f1 <= 6
+        assert result["f1"] == pytest.approx(f1 / count)
+        assert 0 <= result["exact"] <= result["exact_of_five"] <= 1
     assert found["nearest"]["chosen"]["neighbours"] in baselines.NEIGHBOURS

@@ -12,6 +12,7 @@ from magnetite.tasks.namer import Namer
 from magnetite.tasks.naming import SubwordNodes
 from paper import namer as shipping
 from paper.namer import LIMIT, TEXT, by_hash, outcomes, reliability, scores, ship, text_of, trimmed
+from paper.table_code import measure_baselines
 from tests.code.tiny_namer import tiny_namer
 
 FUNCTION = "def {verb}_{noun}(x):\n    y = x + {number}\n    y = y * x\n    return y\n\n"
@@ -69,6 +70,25 @@ def test_the_folder_has_everything_and_answers_like_the_run(run, data, tmp_path)
         each.name for each in by_hash(corpus.load(data), "test", 10)
     ]
     assert all(len(example["proposals"]) == 5 for example in result["examples"])
+
+
+def test_the_card_compares_with_baselines_of_the_same_corpus(run, data, tmp_path, monkeypatch):
+    monkeypatch.setattr("magnetite.code.functions.cache_home", lambda: tmp_path / "cache")
+    results = tmp_path / "results"
+    with pytest.raises(ValueError, match="has no results of nearest on this corpus: run"):
+        ship(run, tmp_path / "namer", results, count=4, baselines=results)
+    measure_baselines(data, results)
+    card = ship(run, tmp_path / "namer", results, count=4, baselines=results, about="some projects")
+    found = card["metrics"]["baselines"]
+    assert found.keys() == {"nearest", "frequent"}
+    assert all(each["functions"] == card["data"]["splits"]["test"]["functions"] for each in found.values())
+    assert f"| nearest neighbours by TF-IDF | {found['nearest']['f1']:.4f} |" in text_of(card)
+    assert "; some projects)" in text_of(card)
+    path = results / "code" / "nearest-seed0.json"
+    content = read_json(path, "", "")
+    write_json(path, {**content, "result": {**content["result"], "fingerprint": "0"}})
+    with pytest.raises(ValueError, match="on this corpus"):
+        ship(run, tmp_path / "namer", results, count=4, baselines=results)
 
 
 def test_a_second_model_replaces_the_first(run, tmp_path):

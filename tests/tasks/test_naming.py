@@ -17,7 +17,16 @@ from magnetite.code.hashing import canonical
 from magnetite.linalg.laplacian import magnetic_laplacian
 from magnetite.nn.heads import SequenceHead
 from magnetite.tasks.namer import subwords_of
-from magnetite.tasks.naming import END_OFFSETS, PRESETS, UNKNOWN_OFFSETS, Namer, NameScores, Naming, Vocabularies
+from magnetite.tasks.naming import (
+    END_OFFSETS,
+    PRESETS,
+    UNKNOWN_OFFSETS,
+    Namer,
+    NameScores,
+    Naming,
+    SubwordNodes,
+    Vocabularies,
+)
 from magnetite.tasks.words import UNKNOWN, WordScores
 from magnetite.training import runs
 from magnetite.training.config import configuration
@@ -100,6 +109,35 @@ def test_no_attribute_and_an_unknown_one_differ(packages):
     features = made.vocabularies.digraphs([graph]).node_features
     numbers = dict(zip(graph.attributes, features["attribute"].tolist(), strict=True))
     assert (numbers["zyx"], numbers[None]) == (0, 1)
+
+
+def test_words_of_a_node_are_averaged():
+    torch.manual_seed(0)
+    embedding = SubwordNodes(6)
+    embedding.setup(4)
+    numbers = torch.tensor([[2, 0, 0], [0, 0, 0], [3, 5, 5], [1, 2, 0]])
+    batch = mt.batch(mt.Digraphs.from_edges([[0, 1, 2], [1, 2, 3]]).replace(node_features={"subwords": numbers}))
+    table = embedding.table.weight
+    expected = [table[2], torch.zeros(4), (table[3] + 2 * table[5]) / 3, (table[1] + table[2]) / 2]
+    found = embedding(batch)
+    torch.testing.assert_close(found, torch.stack(expected))
+    weights = torch.randn(4, 4)
+    (gradient,) = torch.autograd.grad((found * weights).sum(), table)
+    (other,) = torch.autograd.grad((torch.stack(expected) * weights).sum(), table)
+    torch.testing.assert_close(gradient, other)
+
+
+def test_words_of_attributes_are_offered_as_words_of_names(packages):
+    made = task(packages, words=1000, copied=True)
+    known = made.vocabularies
+    word, other = known.words[:2]
+    graph = mt.code.build(f"def f({word}_{other}, zyxw):\n    return {word}_{other}, zyxw")
+    offered = known.digraphs([graph]).node_features["copied"].tolist()
+    numbers = dict(zip(graph.attributes, offered, strict=True))
+    assert numbers[f"{word}_{other}"] == [0, 1, -1, -1, -1]
+    assert numbers["zyxw"] == numbers[None] == [-1] * 5
+    assert made.head("mean", 0).copied == "copied"
+    assert "copied" not in task(packages).examples("test").graphs.node_features
 
 
 def test_features_are_those_of_the_graphs_and_small(packages):

@@ -179,6 +179,25 @@ class Batch:
              for padded, mask in both]
         )  # fmt: skip
 
+    def attend_nodes(
+        self, scores: Float[Tensor, "nodes heads"], states: Float[Tensor, "nodes d"]
+    ) -> Float[Tensor, "graphs heads d"]:
+        """`Σ_v α_v h_v` per graph and head, where `α` is the softmax of the scores over the nodes of the graph.
+
+        >>> import magnetite as mt
+        >>> batch = mt.batch(mt.Digraphs.from_edges([[0], [1]]))
+        >>> batch.attend_nodes(torch.zeros(2, 1), torch.tensor([[1.0], [3.0]])).tolist()
+        [[[2.0]]]
+        """
+        each = zip(self.pad(scores), self.pad(states), self.filled(), strict=True)
+        # Not −∞, since a graph of a fixed shape may have no nodes; its states are zero.
+        return self._by_graph(
+            [
+                shares.float().masked_fill(~mask[..., None], -1e30).softmax(1).transpose(1, 2) @ padded.float()
+                for shares, padded, mask in each
+            ]
+        )
+
     def sum_edges(
         self, messages: Float[Tensor, "edges ..."], at: Int[Tensor, " edges"], rows: int
     ) -> Float[Tensor, "rows ..."]:

@@ -97,7 +97,7 @@ def _print(chosen: list["NamedFunction"], problems: dict[str, str], as_json: boo
         for row in rows:
             typer.echo(json.dumps(row, ensure_ascii=False, allow_nan=False))
     for function in () if as_json else chosen:
-        likelihood = "" if function.likelihood is None else f"  (likelihood {function.likelihood:.3f})"
+        likelihood = "" if function.likelihood is None else f"  (likelihood {function.likelihood:.2g})"
         typer.echo(f"{_text(function.path)}:{function.line}  {function.name}{likelihood}")
         proposals = "  ".join(f"{name} {probability:.3f}" for name, probability in function.proposals)
         typer.echo(f"    {function.problem or proposals or 'no proposal'}")

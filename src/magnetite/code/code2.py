@@ -16,10 +16,9 @@ import re
 import zlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import pairwise
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -36,8 +35,9 @@ from magnetite.code.vocabulary import Vocabulary
 from magnetite.io.storage import DamagedFile
 from magnetite.io.streams import IntegerRows, explained, json_rows, text_lines
 from magnetite.version import __version__
+from magnetite.workers.processes import process_pool
 
-Graphs = Literal["ogb", "ogb-directed", "dataflow", "ast", "ast-directed", "tokens"]
+Graphs = Literal["ogb", "ogb-directed", "dataflow", "ast", "ast-directed", "tokens", "dataflow-sequential"]
 """OGB's own graphs, with or without inverse edges, or graphs that are built from the source."""
 
 NO_ATTRIBUTE = "__NONE__"
@@ -154,8 +154,7 @@ class Code2:
             attributes: Vocabulary of the attributes; by default OGB's.
             mask: Where graphs that are built from the source hide the function's name, see `code.build`.
             keep_docstrings: Whether docstrings become nodes of graphs that are built from the source.
-            workers: Number of processes that build graphs. With more than one, the main code of the calling script must
-                be under `if __name__ == "__main__":`.
+            workers: Number of processes that build graphs.
             done: Blocks to leave out.
         """
         if graphs not in get_args(Graphs):
@@ -385,7 +384,7 @@ class Code2:
         if workers <= 1:
             yield from (part.block(*work(part)) for part in opened)
             return
-        pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+        pool = process_pool(workers)
         pending: deque[tuple[_Open, Future[Any]]] = deque()
         try:
             for part in opened:

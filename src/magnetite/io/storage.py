@@ -32,6 +32,9 @@ except ImportError:  # Windows: no kernel locks, and no signal 0
 
 HEADER, CHECKSUM = "magnetite", "crc32"
 
+DOUBLES = "complex128"
+"""Metadata: names of tensors that are stored as pairs of float64, since safetensors has no such type."""
+
 PREFIX = ".magnetite-"
 """How the names of unfinished files and folders begin; the machine, the process and a random number follow."""
 
@@ -280,7 +283,10 @@ def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Map
     """
     stored = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     value = checksum(stored, metadata)
-    header = json.dumps({**metadata, CHECKSUM: value}, sort_keys=True)
+    doubles = sorted(name for name, tensor in stored.items() if tensor.dtype == torch.complex128)
+    stored |= {name: torch.view_as_real(stored[name]) for name in doubles}
+    further = {DOUBLES: json.dumps(doubles)} if doubles else {}
+    header = json.dumps({**metadata, **further, CHECKSUM: value}, sort_keys=True)
     with replacing(path) as part:
         # A single key: safetensors writes several in random order, and equal content should give equal bytes.
         save_file(stored, part, metadata={HEADER: header})
@@ -303,6 +309,8 @@ def read_tensors(path: str | Path, verify: bool = True) -> tuple[dict[str, Tenso
             if not (isinstance(metadata, dict) and all(isinstance(value, str) for value in metadata.values())):
                 raise ValueError("its metadata are not strings")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+        doubles = _parsed(metadata.pop(DOUBLES, "[]"))
+        tensors |= {name: torch.view_as_complex(tensors[name]) for name in doubles}
     except PermissionError as error:
         raise PermissionError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
     except (SafetensorError, ValueError, TypeError, LookupError, AttributeError, RuntimeError, OSError) as error:

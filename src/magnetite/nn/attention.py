@@ -151,6 +151,7 @@ class Block(Module):
         length_scaled: Whether attention logits grow with the logarithm of the number of nodes.
         local_added: Whether the states that `local` computes are also added to the output of attention (GPS).
         attention: The attention; by default full attention with these `heads` and `length_scaled`.
+        inner_dropout: Whether dropout also acts inside the feed-forward network, after its activation.
     """
 
     def __init__(
@@ -166,6 +167,7 @@ class Block(Module):
         length_scaled: bool = False,
         local_added: bool = False,
         attention: GraphAttention | None = None,
+        inner_dropout: bool = False,
     ):
         super().__init__()
         if norm not in ("post", "pre"):
@@ -174,9 +176,10 @@ class Block(Module):
             raise ValueError("local_added needs a network to add: give local, such as GNN(width)")
         self.post, self.local, self.degree_scaled, self.local_added = norm == "post", local, degree_scaled, local_added
         self.attention = Attention(width, heads, length_scaled) if attention is None else attention
+        hidden = activation_named(activation)
         self.feed_forward = torch.nn.Sequential(
             torch.nn.Linear(width, expansion * width),
-            activation_named(activation),
+            torch.nn.Sequential(hidden, torch.nn.Dropout(dropout)) if inner_dropout else hidden,
             torch.nn.Linear(expansion * width, width),
         )
         self.norms = torch.nn.ModuleList([Norm(width), Norm(width)])

@@ -1,5 +1,6 @@
 """Embeddings of node and edge features, without positions."""
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 
 import torch
@@ -22,6 +23,15 @@ class Embedding(Module):
     def forward(self, batch: Batch) -> Float[Tensor, "nodes d"]:
         """One vector per node."""
         raise NotImplementedError
+
+    def projected(self, batch: Batch, matrix: torch.nn.Linear) -> Float[Tensor, "rows inner"]:
+        """The product of a matrix without bias and the vectors, in the order that takes less time.
+
+        Args:
+            batch: The graphs.
+            matrix: The matrix.
+        """
+        return matrix(self(batch))
 
 
 Embeddings = Embedding | Sequence[Embedding] | None
@@ -51,6 +61,10 @@ class Summed(Embedding):
     def forward(self, batch: Batch) -> Float[Tensor, "rows d"]:
         """The sum of all parts."""
         return torch.stack([part(batch) for part in self.parts]).sum(0)
+
+    def projected(self, batch: Batch, matrix: torch.nn.Linear) -> Float[Tensor, "rows inner"]:
+        """The sum of the products of all parts."""
+        return torch.stack([part.projected(batch, matrix) for part in self.parts]).sum(0)
 
 
 class SameNodes(Embedding):
@@ -155,6 +169,16 @@ class _Categories(Embedding):
         columns = [column for name in self.sizes for column in self._ids(values[name], name)]
         return torch.stack([table(ids) for table, ids in zip(self.tables, columns, strict=True)]).sum(0)
 
+    def embed_projected(self, values: Mapping[str, Tensor], matrix: torch.nn.Linear) -> Float[Tensor, "rows inner"]:
+        """The product of a matrix and the sum: that of the tables, if there are fewer categories than rows."""
+        columns = [column for name in self.sizes for column in self._ids(values[name], name)]
+        if sum(map(len, columns)) < sum(size for sizes in self.sizes.values() for size in sizes):
+            return matrix(self.embed(values))
+        # In single precision, since the backward pass adds one gradient per row.
+        tables = [matrix(table.weight).float() for table in self.tables]
+        found = [torch.nn.functional.embedding(ids, table) for table, ids in zip(tables, columns, strict=True)]
+        return functools.reduce(torch.add, found)
+
     def _ids(self, values: Shaped[Tensor, "rows ..."], name: str) -> Iterator[Int[Tensor, " rows"]]:
         sizes, rate = self.sizes[name], self.dropout.get(name, 0.0)
         if values.is_floating_point() or values.is_complex():
@@ -211,6 +235,10 @@ class CategoryEdges(_Categories):
     def forward(self, batch: Batch) -> Float[Tensor, "edges d"]:
         """The sum of the vectors."""
         return self.embed({name: edge_feature(batch, name) for name in self.sizes})
+
+    def projected(self, batch: Batch, matrix: torch.nn.Linear) -> Float[Tensor, "edges inner"]:
+        """The product of a matrix and the sum of the vectors."""
+        return self.embed_projected({name: edge_feature(batch, name) for name in self.sizes}, matrix)
 
 
 def embedding_of(given: "Embedding | Sequence[Embedding]", width: int) -> Embedding:

@@ -35,14 +35,14 @@ class EdgeNodeStep(torch.nn.Module):
         self.node = torch.nn.Linear(nodes + sides * inner, inner)
         self.activation = activation_named(activation)
 
-    def forward(self, nodes: Nodes, edges: Edges | None, batch: Batch) -> tuple[NewNodes, NewEdges]:
+    def forward(self, nodes: Nodes, edges: Edges | Embedding | None, batch: Batch) -> tuple[NewNodes, NewEdges]:
         """The states of nodes and edges after one step."""
         source, target = batch.edge_index
         ends = self.ends(nodes)
         leaving, entering = ends.chunk(2, dim=-1) if self.directed else (ends, ends)
         messages = leaving[source] + entering[target]
         if self.edge is not None and edges is not None:
-            messages = messages + self.edge(edges)
+            messages = messages + _product(self.edge, edges, batch)
         messages = self.activation(messages)
         inward, outward = (batch.sum_edges(messages, end, len(nodes)) for end in (target, source))
         heard = [inward, outward] if self.directed else [inward + outward]
@@ -59,7 +59,9 @@ class GCNStep(torch.nn.Module):
         self.root = torch.nn.Parameter(torch.zeros(inner))
         self.activation = activation_named(activation)
 
-    def forward(self, nodes: Nodes, edges: Edges | None, batch: Batch) -> tuple[NewNodes, Edges | None]:
+    def forward(
+        self, nodes: Nodes, edges: Edges | Embedding | None, batch: Batch
+    ) -> tuple[NewNodes, Edges | Embedding | None]:
         """The states of the nodes after one step; those of the edges do not change."""
         source, target = batch.edge_index
         isolated = len(nodes) - batch.num_nodes  # graph tokens have no edges
@@ -67,11 +69,16 @@ class GCNStep(torch.nn.Module):
         degree = degree.view(-1, *[1] * (nodes.ndim - 1))
         scale = (degree[source] * degree[target]).rsqrt()
         states = self.linear(nodes)
-        shift = 0 if self.edge is None or edges is None else self.edge(edges)
+        shift = 0 if self.edge is None or edges is None else _product(self.edge, edges, batch)
         along, against = (self.activation(states[end] + shift) * scale for end in (source, target))
         own = self.activation(states + self.root) / degree
         inward, outward = batch.sum_edges(along, target, len(nodes)), batch.sum_edges(against, source, len(nodes))
         return self.activation(inward + outward + own), edges
+
+
+def _product(matrix: torch.nn.Linear, edges: Edges | Embedding, batch: Batch) -> NewEdges:
+    """The product of a matrix and the states or the features of the edges."""
+    return edges.projected(batch, matrix) if isinstance(edges, Embedding) else matrix(edges)
 
 
 class LocalNetwork(torch.nn.Module):
@@ -83,10 +90,10 @@ class LocalNetwork(torch.nn.Module):
         self.norm = Norm(sum(widths)) if norm else torch.nn.Identity()
         self.out = torch.nn.Linear(sum(widths), outputs)
 
-    def forward(self, nodes: Nodes, edges: Edges | None, batch: Batch) -> Tensor:
+    def forward(self, nodes: Nodes, edges: Edges | Embedding | None, batch: Batch) -> Tensor:
         """`[nodes, …, inputs]` to `[nodes, …, outputs]`."""
         states = [nodes]
-        if edges is not None:
+        if isinstance(edges, Tensor):
             edges = edges.view(edges.shape[0], *[1] * (nodes.ndim - 2), edges.shape[-1])
         for step in self.steps:
             new, edges = step(states[-1], edges, batch)
@@ -136,7 +143,7 @@ class GNN(Module):
 
     def forward(self, states: Float[Tensor, "nodes d"], batch: Batch) -> Float[Tensor, "nodes d"]:
         """States that know their neighbourhood."""
-        return self.network(states, None if self.embedding is None else self.embedding(batch), batch)
+        return self.network(states, self.embedding, batch)
 
 
 class GCN(Module):
@@ -170,7 +177,7 @@ class GCN(Module):
 
     def forward(self, states: Float[Tensor, "nodes d"], batch: Batch) -> Float[Tensor, "nodes d"]:
         """States that know their neighbourhood."""
-        return self.network(states, None if self.embedding is None else self.embedding(batch), batch)
+        return self.network(states, self.embedding, batch)
 
 
 class DirGNNStep(torch.nn.Module):

@@ -8,11 +8,15 @@ from torch import Tensor
 
 from magnetite.batching import Batch, Query
 from magnetite.kernels.cuda import pair_head as cuda
+from magnetite.nn.embeddings import node_feature
 from magnetite.nn.encoders.base import Positions
 from magnetite.nn.layers import Norm, activation_named, mean_and_std
 from magnetite.nn.module import Module
 
 States = Float[Tensor, "tokens d"]
+
+LARGEST_SCORE = 30.0
+"""The largest score of a node that offers a word, so that sums of exponentials stay finite."""
 
 
 def cls(states: States, batch: Batch) -> Float[Tensor, "graphs d"]:
@@ -87,6 +91,11 @@ class GraphHead(Head):
 class SequenceHead(Head):
     """Logits of a sequence of words, `[graphs, length, vocabulary]`, with one matrix per position.
 
+    If words are `shared`, all positions have one matrix of words, and each attends to the nodes:
+    `x_i = E σ(W_i r + U Σ_v α_iv h_v) + c_i` with `α_i = softmax_v(a_i · h_v)`. If words are `copied`, nodes offer
+    words, whose logits at position `i` grow by `log(1 + Σ_v exp(b_i · h_v))` over the nodes `v` that offer them: a word
+    that occurs in a graph can be predicted from where it occurs, however rare it is elsewhere.
+
     `lowered` turns logits into the scores that choose the words: probabilities, less an offset for words such as
     "unknown", `softmax(x)_w − o_w`. Offsets are saved with the model, and may be tuned after it was made.
 
@@ -95,15 +104,26 @@ class SequenceHead(Head):
         length: Number of positions in the sequence.
         readout: How a graph is read: cls, mean, sum or max.
         lowered: Offsets by word; those of other words are 0.
+        shared: Whether all positions share the matrix of the words, and read the nodes by attention.
+        copied: Node feature `[nodes, m]` with the numbers of the words that nodes offer, −1 for none; None if words are
+            not copied.
 
     >>> head = SequenceHead(3, length=1, lowered={2: 0.5})
     >>> head.lowered(torch.tensor([[[0.0, 0.0, 0.7]]])).argmax(-1).tolist()
     [[0]]
     """
 
-    def __init__(self, vocabulary: int, length: int = 5, readout: str = "cls", lowered: dict[int, float] | None = None):
+    def __init__(
+        self,
+        vocabulary: int,
+        length: int = 5,
+        readout: str = "cls",
+        lowered: dict[int, float] | None = None,
+        shared: bool = False,
+        copied: str | None = None,
+    ):
         super().__init__()
-        self.vocabulary, self.length = vocabulary, length
+        self.vocabulary, self.length, self.shared, self.copied = vocabulary, length, shared, copied
         self.needs_graph_token = _check_readout(readout) == "cls"
         self.readout = READOUTS[readout]
         offsets = torch.zeros(vocabulary)
@@ -115,11 +135,39 @@ class SequenceHead(Head):
 
     def setup(self, width: int) -> None:
         """Make the matrices."""
-        self.linear = torch.nn.Linear(width, self.length * self.vocabulary)
+        if self.shared:
+            self.hidden = torch.nn.Linear(width, self.length * width)
+            self.attention = torch.nn.Linear(width, self.length)
+            self.attended = torch.nn.Linear(width, width, bias=False)
+            self.words = torch.nn.Linear(width, self.vocabulary, bias=False)
+            self.bias = torch.nn.Parameter(torch.zeros(self.length, self.vocabulary))
+        else:
+            self.linear = torch.nn.Linear(width, self.length * self.vocabulary)
+        if self.copied is not None:
+            self.copy = torch.nn.Linear(width, self.length)
 
     def forward(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "graphs length words"]:  # noqa: ARG002
         """The logits per position."""
-        return self.linear(self.readout(states, batch)).float().unflatten(-1, (self.length, self.vocabulary))
+        readout = self.readout(states, batch)
+        if self.shared:
+            own = nodes(states, batch)
+            attended = self.attended(batch.attend_nodes(self.attention(own), own))
+            hidden = self.hidden(readout).unflatten(-1, (self.length, -1)) + attended
+            logits = self.words(torch.nn.functional.gelu(hidden)).float() + self.bias
+        else:
+            logits = self.linear(readout).float().unflatten(-1, (self.length, self.vocabulary))
+        return logits if self.copied is None else logits + self._offered(nodes(states, batch), batch)
+
+    def _offered(self, states: Float[Tensor, "nodes d"], batch: Batch) -> Float[Tensor, "graphs length words"]:
+        """What is added to the logits of the words that nodes offer; 0 for all others."""
+        numbers = node_feature(batch, self.copied or "").long()
+        offers = (numbers >= 0) & batch.node_mask[:, None]
+        first = self.length * batch.node_graph[:, None] + torch.arange(self.length, device=batch.device)
+        places = self.vocabulary * first[:, None] + numbers.clamp(min=0)[..., None]
+        scores = self.copy(states).float().clamp(max=LARGEST_SCORE).exp()
+        sums = scores.new_zeros(len(batch) * self.length * self.vocabulary)
+        sums = sums.index_add(0, places.flatten(), (scores[:, None] * offers[..., None]).flatten())
+        return sums.log1p().view(len(batch), self.length, self.vocabulary)
 
     def lowered(self, logits: Float[Tensor, "graphs length words"]) -> Float[Tensor, "graphs length words"]:
         """The probabilities less the offsets; the largest is the predicted word."""

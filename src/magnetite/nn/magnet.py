@@ -49,8 +49,8 @@ class ChebyshevFilter(torch.nn.Module):
 class MagNet(GraphModel):
     """Embedding + positions → filters of the magnetic Laplacian → real and imaginary parts, linear → head.
 
-    The real and the imaginary part both start from the embedded nodes. The Laplacian is sparse: time and memory grow
-    with nodes and edges.
+    The real part starts from the embedded nodes, and so does the imaginary part, unless it starts from zero. The
+    Laplacian is sparse: time and memory grow with nodes and edges.
 
     Args:
         width: Size of a node's state.
@@ -60,6 +60,7 @@ class MagNet(GraphModel):
         embedding: Embedding of the node features, or a list of them; by default all nodes have the same vector.
         order: Degree of the Chebyshev polynomials.
         q: Absolute potential, in `[0, 0.5]`.
+        real_start: Whether the signal is real at the start: its imaginary part is zero.
 
     >>> import magnetite as mt
     >>> model = mt.nn.MagNet(width=32, layers=2, head=mt.nn.GraphHead(2, readout="mean"))
@@ -76,6 +77,7 @@ class MagNet(GraphModel):
         embedding: Embedding | Sequence[Embedding] | None = None,
         order: int = 2,
         q: float = 0.1,
+        real_start: bool = False,
     ):
         super().__init__(width, head, position, embedding)
         self._without_attention()
@@ -83,7 +85,7 @@ class MagNet(GraphModel):
             raise ValueError(f"q={q} is outside [0, 0.5]: q and 1-q mirror each other; try q=0.1")
         if order < 1:
             raise ValueError(f"order must be at least 1, got {order}: at order 0 no node sees another")
-        self.q = q
+        self.q, self.real_start = q, real_start
         self.filters = torch.nn.ModuleList(ChebyshevFilter(width, order) for _ in range(layers))
         self.out = torch.nn.Linear(2 * width, width)
 
@@ -94,7 +96,7 @@ class MagNet(GraphModel):
             weight = batch.edge_weight * batch.edge_mask
             (row, column), *parts = shifted_laplacian(batch.edge_index, weight, batch.num_nodes, self.q)
         real, imag = (SparseMatrix(row, column, part, batch.num_nodes) for part in parts)
-        both = states, states
+        both = states, torch.zeros_like(states) if self.real_start else states
         for layer in self.filters:
             both = layer(*both, (real, imag))
         return self.out(torch.cat(both, dim=-1))

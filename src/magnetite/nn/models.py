@@ -141,6 +141,7 @@ class DigraphTransformer(GraphModel):
             `directions`, ancestors in half of the heads and descendants in the other half.
         attention: Attention in place of full attention with `heads`, `length_scaled` and `reach`, such as
             `LinearAttention(width)`, whose cost grows linearly with the nodes; each layer gets its own copy.
+        inner_dropout: Whether dropout also acts inside the feed-forward networks, after their activations.
 
     >>> import magnetite as mt
     >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
@@ -169,6 +170,7 @@ class DigraphTransformer(GraphModel):
         repeats: Annotated[int, DEPTH] = 1,
         reach: str = "all",
         attention: GraphAttention | None = None,
+        inner_dropout: bool = False,
     ):
         super().__init__(width, head, position, embedding)
         if attention is not None:
@@ -177,7 +179,7 @@ class DigraphTransformer(GraphModel):
                 raise ValueError("length_scaled and reach belong to full attention: leave them out, or attention")
         self.repeats = repeats
         options = {"dropout": dropout, "activation": activation, "norm": norm, "local_added": local_added}
-        options |= {"expansion": expansion, "degree_scaled": degree_scaled}
+        options |= {"expansion": expansion, "degree_scaled": degree_scaled, "inner_dropout": inner_dropout}
 
         def attend() -> GraphAttention:
             return Attention(width, heads, length_scaled, reach) if attention is None else remade(attention)

@@ -221,8 +221,8 @@ class Task(ABC):
     """
 
     presets: ClassVar[Presets] = {}
-    """Tables of settings by name; `base` names another preset that a preset starts from, and `positions` the encodings
-    that it has unless others are chosen."""
+    """Tables of settings by name. `base` names another preset that a preset starts from, `positions` the encodings that
+    it has unless others are chosen; `encodings` has tables for some encodings, `models` options of some models."""
 
     potential: ClassVar[Callable[[float], Potential]] = Adaptive
     """Makes the default potential of magnetic encodings from `q'`."""

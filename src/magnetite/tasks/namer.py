@@ -39,8 +39,14 @@ AT_ONCE = 32
 BRANCHES, BEAM = 12, 24
 """Number of words that are considered at each position, and of beginnings that are continued; at least those asked."""
 
+SMALLEST = 1e-6
+"""Smallest probability that a position has a word that was not said before, by which others are divided."""
+
 SUBWORDS = 5
 """Number of sub-words of an attribute that a model reads."""
+
+COPIED = "copied"
+"""Node feature: the words of names in an attribute."""
 
 Proposals = list[tuple[list[str], float]]
 """Lists of words with their probabilities, the most probable first."""
@@ -61,6 +67,7 @@ class Vocabularies:
         max_nodes: Largest graph that is answered.
         mask: Where the function's name is hidden, see `code.build`.
         keep_docstrings: Whether docstrings are nodes.
+        copied: Whether the words of attributes can be copied into the name.
     """
 
     graphs: str
@@ -71,6 +78,7 @@ class Vocabularies:
     max_nodes: int = 1000
     mask: str | None = "strict"
     keep_docstrings: bool = False
+    copied: bool = False
 
     @property
     def outputs(self) -> int:
@@ -127,11 +135,11 @@ class Vocabularies:
             "depth": graphs.node_features["depth"].clamp(max=NODES["depth"] - 1).to(torch.int8),
         }
         if self.subwords:
-            table = np.zeros((len(known), SUBWORDS), dtype=np.int32)
-            for row, text in enumerate(texts, 2):
-                found = subwords_of(text)
-                table[row, : len(found)] = [self.subword_numbers.get(word, 1) for word in found]
-            nodes["subwords"] = _small(torch.from_numpy(table), len(self.subwords) + 2)[attribute]
+            table = _word_table(texts, self.subword_numbers, none=0, unknown=1)
+            nodes["subwords"] = _small(table, len(self.subwords) + 2)[attribute]
+        if self.copied:
+            table = _word_table(texts, self.word_numbers, none=-1, unknown=-1)
+            nodes[COPIED] = _small(table, len(self.words))[attribute]
         edges = {name: _small(graphs.edge_features[name], size) for name, size in self.edge_sizes.items()}
         largest = int(graphs.sizes.max())
         return graphs.replace(
@@ -186,6 +194,17 @@ def subwords_of(text: str) -> list[str]:
     """
     clean = "".join(char if char.isalnum() else "_" for char in text[:80])
     return words_of(clean)[:SUBWORDS]
+
+
+def _word_table(
+    texts: Sequence[str], numbers: Mapping[str, int], none: int, unknown: int
+) -> Int[Tensor, "texts words"]:
+    """The numbers of the words of "unknown", "none" and each text."""
+    table = np.full((len(texts) + 2, SUBWORDS), none, dtype=np.int32)
+    for row, text in enumerate(texts, 2):
+        found = subwords_of(text)
+        table[row, : len(found)] = [numbers.get(word, unknown) for word in found]
+    return torch.from_numpy(table)
 
 
 class Namer:
@@ -244,8 +263,9 @@ class Namer:
     def propose(self, functions: Sequence[str | CodeGraph], top: int = 5) -> list[Proposals]:
         """The most probable lists of words for each function.
 
-        The probability of a list is the product over its positions, `Π_i p_i(w_i) · p(end)`. Unknown words are left
-        out, and the probabilities of equal lists are added. A function that is too large has no proposals.
+        The probability of a list is the product over its positions, `Π_i p_i(w_i) · p(end)`, where each `p_i` is
+        that of the words that were not said before. Unknown words are left out, and the probabilities of equal lists
+        are added. A function that is too large has no proposals.
 
         Args:
             functions: Sources of one function each, or graphs that `graph` made.
@@ -320,15 +340,19 @@ class Namer:
             yield part, logits
 
     def _lists(self, probabilities: list[list[float]], numbers: list[list[int]], beam: int) -> Proposals:
-        """Lists of words by beam search; positions are independent, so a beginning never becomes more probable."""
+        """Lists of words by beam search; a beginning never becomes more probable."""
         end, unknown = self.vocabularies.end, self.vocabularies.unknown
         begun: dict[tuple[int, ...], float] = {(): 1.0}
         found: dict[tuple[int, ...], float] = {}
         longer: dict[tuple[int, ...], float] = {}
         for values, words in zip(probabilities, numbers, strict=True):
             longer = {}
-            for prefix, so_far in begun.items():
+            for prefix, before in begun.items():
+                said = sum(value for value, word in zip(values, words, strict=True) if word in prefix)
+                so_far = before / max(1 - said, SMALLEST)
                 for value, word in zip(values, words, strict=True):
+                    if word in prefix:
+                        continue
                     if word == end:
                         found[prefix] = found.get(prefix, 0.0) + so_far * value
                     else:

@@ -23,7 +23,7 @@ from magnetite.batching import Batch
 from magnetite.code.blocks import Block
 from magnetite.code.code2 import Graphs
 from magnetite.code.functions import Functions
-from magnetite.encodings.checks import COUNT, COUNT_OR_NONE, DEPTH, DROPOUT, POSITIVE, SIZE, SIZE_OR_NONE, Domain
+from magnetite.encodings.checks import COUNT, COUNT_OR_NONE, DEPTH, DROPOUT, POSITIVE, SIZE, SIZE_OR_NONE, Domain, later
 from magnetite.graphs import Digraphs
 from magnetite.io.storage import LOCK, DamagedFile, locked, read_tensors, write_json, write_tensors
 from magnetite.linalg.potential import Relative
@@ -37,7 +37,7 @@ from magnetite.nn.embeddings import (
 )
 from magnetite.nn.heads import SequenceHead
 from magnetite.tasks.base import SPLITS, Examples, HeldTask, Presets
-from magnetite.tasks.namer import VOCABULARY, Namer, Vocabularies, subwords_of
+from magnetite.tasks.namer import COPIED, VOCABULARY, Namer, Vocabularies, subwords_of
 from magnetite.tasks.words import NAMES, WordScores
 
 __all__ = ["Namer", "Naming", "Vocabularies"]
@@ -87,6 +87,8 @@ PRESETS: Presets = {
         "encoding": {"k": 25, "scaling": "none", "sign": "gnn"},
     },
     "dataflow-magnetic-mlp": {"base": "dataflow-magnetic", "encoding": {"sign": "mlp"}},
+    # Statements follow each other as in the text, as in the graphs of Bieber et al. (2022).
+    "sequential-magnetic": {"base": "dataflow-magnetic", "task": {"graphs": "dataflow-sequential"}},
     "dataflow-multi-q": {
         "base": "dataflow",
         "positions": "multi-q",
@@ -101,6 +103,15 @@ PRESETS: Presets = {
         "model": {"degree_scaled": False},
     },
     "paper": {"base": "dataflow-magnetic"},
+    # As the authors' code trains, where it differs from the text of the paper: the options of AdamW are those that the
+    # paper's table has for the sequential graph.
+    "authors": {
+        "base": "dataflow-magnetic",
+        "encoding": {"attention_dropout": 0.15, "attention_biases": False, "parallel": "once"},
+        "model": {"inner_dropout": True, "init": "fan-in"},
+        "optim": {"weight_decay": 7.5e-5, "betas": (0.75, 0.935), "clip": 0.1, "clipped": "update"},
+        "encodings": {"walks": {"encoding": {"hidden": 8, "node_layers": 1}}},
+    },
     # For users: attributes are also read as the words that they consist of.
     "best": {
         "base": "dataflow-magnetic",
@@ -118,6 +129,21 @@ PRESETS: Presets = {
         "data": {"tokens": 16_384, "pairs": 2**21},
         "run": {"precision": "32-true"},
     },
+    # The model that comes with magnetite: no attention between nodes and no positions, so that one core trains it.
+    "small": {
+        "base": "base",
+        "task": {
+            "words": 8_000, "attributes": 8_000, "subwords": 12_000, "copied": True, "shared": True,
+            "embedding_std": 0.1,
+        },
+        "model": {"name": "gnn", "width": 128, "steps": 3},
+        "optim": {
+            "lr": 2e-3, "weight_decay": 7.5e-5, "betas": (0.9, 0.98), "clip": 0.1, "batch": 128, "epochs": 6,
+            "warmup": 0.2,
+        },
+        "data": {"tokens": 32_768, "pairs": 2**23},
+        "run": {"evaluate_every": 2.0},
+    },
 }  # fmt: skip
 
 
@@ -132,7 +158,8 @@ class Naming(HeldTask):
 
     Args:
         data: Folder of a corpus, written by `magnetite data functions`, or of OGB's Code2.
-        graphs: Kind of graph: dataflow, ast, ast-directed, tokens (a path), or OGB's own as ogb and ogb-directed.
+        graphs: Kind of graph: dataflow, dataflow-sequential (statements follow each other as in the text), ast,
+            ast-directed, tokens (a path), or OGB's own as ogb and ogb-directed.
         words: Number of words of names in the vocabulary.
         attributes: Number of texts of node attributes in the vocabulary.
         subwords: Number of words of which attributes consist in the vocabulary; 0 reads whole attributes only.
@@ -143,6 +170,8 @@ class Naming(HeldTask):
         lowered: Whether the probabilities of "unknown" and "end of name" are lowered by offsets, tuned in validation.
         mask: Where the function's name is hidden: strict, paper or nowhere, see `magnetite.code.build`.
         keep_docstrings: Whether docstrings are part of the graph.
+        copied: Whether the words of attributes can be copied into the name, as far as the vocabulary has them.
+        shared: Whether the words have the same vectors at all positions of a name, which attend to the nodes.
         most: Number of training functions to use, evenly spread; 0 for all.
         fingerprint: Hash of the data; other data are refused.
         shard_size: Number of graphs that are taken at a time.
@@ -150,7 +179,7 @@ class Naming(HeldTask):
 
     presets: ClassVar[Presets] = PRESETS
     potential = Relative  # as in the paper
-    model_options: ClassVar[tuple[str, ...]] = ("attribute_dropout", "embedding_std", "lowered")
+    model_options: ClassVar[tuple[str, ...]] = ("attribute_dropout", "embedding_std", "lowered", "shared")
 
     data: str | Path
     graphs: Annotated[str, KINDS] = "dataflow"
@@ -167,6 +196,8 @@ class Naming(HeldTask):
     most: Annotated[int, COUNT_OR_NONE] = 0
     fingerprint: str = ""
     shard_size: Annotated[int, COUNT] = 10_000
+    copied: bool = later(False)
+    shared: bool = later(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -230,6 +261,7 @@ class Naming(HeldTask):
             max_nodes=self.max_nodes,
             mask=self.functions.mask,
             keep_docstrings=self.keep_docstrings,
+            copied=self.copied,
         )
 
     def embedding(self) -> Embeddings:
@@ -245,7 +277,8 @@ class Naming(HeldTask):
 
     def head(self, readout: str, pair_channels: int) -> SequenceHead:  # noqa: ARG002
         """Logits of the words at each position."""
-        return SequenceHead(self.vocabularies.outputs, self.length, readout)
+        copied = COPIED if self.copied else None
+        return SequenceHead(self.vocabularies.outputs, self.length, readout, shared=self.shared, copied=copied)
 
     def weights(self, examples: Examples) -> Float[Tensor, " graphs"]:
         """1 for functions with a graph, 0 for those without an answer."""
@@ -315,6 +348,7 @@ class Naming(HeldTask):
     def _folder(self) -> Path:
         """Where vocabularies and numbered graphs are kept, since loading them is faster than making them."""
         options = [self.words, self.attributes, self.subwords, self.length, self.max_nodes, self.most]
+        options += [self.copied] if self.copied else []
         blocks = self.functions.cache
         key = hashlib.sha256(json.dumps([blocks.name, *options]).encode()).hexdigest()[:16]
         return blocks.parent / f"{self.graphs}-numbered-{key}"
@@ -412,7 +446,11 @@ class SubwordNodes(Embedding):
         if self.training and self.dropout:
             held = held * (torch.rand(len(held), 1, device=held.device) >= self.dropout)
         weights = held / held.sum(1, keepdim=True).clamp(min=1)
-        return torch.einsum("ns,nsd->nd", weights, self.table(numbers))
+        if numbers.is_cuda:  # where the backward pass of embedding_bag cannot be captured as a graph
+            return torch.einsum("ns,nsd->nd", weights, self.table(numbers))
+        return torch.nn.functional.embedding_bag(
+            numbers, self.table.weight, mode="sum", per_sample_weights=weights, padding_idx=0
+        )
 
 
 class NameScores(WordScores):

@@ -90,8 +90,8 @@ class Supervised(HeldTask):
     split as in `magnetite.tasks.split_links`.
 
     Args:
-        data: Folder or file of graphs, or `module:name` of a PyG data set (docs/own-data.md); in Python also `Digraphs`
-            or PyG graphs.
+        data: Folder or file of graphs, or `module:name` of a PyG data set (docs/howto/own-data.md); in Python also
+            `Digraphs` or PyG graphs.
         target: Name of the feature to predict, or names of several; existence or direction of links.
         level: What has a target: graph, node, pair or link.
         kind: regression (the default), classification (one class each) or multilabel (several yes-or-no targets).

@@ -22,7 +22,14 @@ from magnetite.training.config import Config
 from magnetite.training.data import Block, EvaluationData, Share, TrainingData
 from magnetite.training.log import Display, RunLog, duration
 from magnetite.training.models import build_model
-from magnetite.training.optim import AdaptiveClipping, adamw, learning_rate, set_learning_rate
+from magnetite.training.optim import (
+    AdaptiveClipping,
+    Average,
+    UpdateClipping,
+    adamw,
+    learning_rate,
+    set_learning_rate,
+)
 from magnetite.training.sampled import SampledBlock, SampledEvaluationData, SampledTrainingData, Sampler
 
 Evaluation = EvaluationData | SampledEvaluationData
@@ -58,13 +65,16 @@ class Trainer:
             self.model.parameters(), (optim.betas[0], optim.betas[1]), optim.weight_decay, fabric.device
         )
         self.forward, self.stepper = fabric.setup(compiled(self.objective, config.run.compile), self.optimizer)
-        self.clip = AdaptiveClipping(self.model.parameters(), optim.clip)
+        before, after = optim.clipped == "gradient", optim.clipped == "update"
+        self.clip = AdaptiveClipping(self.model.parameters() if before else (), optim.clip)
+        self.clip_update = UpdateClipping(self.model.parameters() if after else (), optim.clip)
+        self.average = Average(dict(self.model.named_parameters()), optim.average)
         self.sampler: Sampler | None = None
         self._start(Progress())
 
     def restore(self) -> None:
         """Continue from the last checkpoint of the folder, if there is one."""
-        self._start(self.checkpoints.restore(self.model, self.optimizer))
+        self._start(self.checkpoints.restore(self.model, self.optimizer, self.average.values))
 
     def _start(self, progress: Progress) -> None:
         self.progress = progress
@@ -199,6 +209,7 @@ class Trainer:
         # Dropout is a function of seed, step and process, so that a resumed run has the same.
         torch.manual_seed((self.config.run.seed * 2**40 + step * 2**10 + self.share.process) % 2**63)
         set_learning_rate(self.optimizer, learning_rate(step, self.total, self.warmup, self.config.optim.lr))
+        self.average.prepare(step)
         self.block, ids = block, block.ids[number]
         # Resident data stay in place, so gathering the batch is captured, too.
         inputs = [ids] if self.data.resident else block.batches(ids, self.progress.shapes)
@@ -222,7 +233,9 @@ class Trainer:
             self.losses[0] += mean.detach()
         self.losses[1] += 1
         self.clip()
-        self.stepper.step()
+        with self.clip_update():
+            self.stepper.step()
+        self.average.update()
 
     def _log(self) -> None:
         """Log the mean loss since the last call; the only function of the loop that synchronises with the device."""
@@ -250,7 +263,8 @@ class Trainer:
         if self.progress.step != self.logged_step:
             self._log()  # otherwise the time since the last line would be lost
         task, progress, start = self.config.task, self.progress, time.perf_counter()
-        metrics = self.evaluate(self.valid, tune=True)
+        with self.average.used():
+            metrics = self.evaluate(self.valid, tune=True)
         self.log.write("valid", progress.step, metrics)
         if task.selects not in metrics:
             raise FloatingPointError(
@@ -263,7 +277,8 @@ class Trainer:
         if better:
             progress.best, progress.best_step = value, progress.step
             if self.fabric.is_global_zero:
-                self.checkpoints.save_best(self.model, progress.step)
+                with self.average.used():
+                    self.checkpoints.save_best(self.model, progress.step)
             self.save()
         remaining = progress.seconds / max(1, progress.step) * (self.total - progress.step)
         self.display.line(
@@ -288,7 +303,7 @@ class Trainer:
                 f"parameters are no longer finite at step {self.progress.step}: lower optim.lr (now "
                 f"{self.config.optim.lr}); {self.checkpoints.advice()}"
             )
-        self.checkpoints.save_last(self.model, self.optimizer, self.progress)
+        self.checkpoints.save_last(self.model, self.optimizer, self.progress, self.average.values)
 
     def load_best(self, step: int) -> None:
         """Load the parameters of the best model, which was found at this step."""

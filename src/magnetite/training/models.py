@@ -14,6 +14,7 @@ from magnetite.nn.attention import REACHES
 from magnetite.nn.embeddings import Embeddings
 from magnetite.nn.encoders import PositionEncoder
 from magnetite.nn.heads import READOUTS, Head
+from magnetite.nn.layers import INITS, start_by_fan_in
 from magnetite.tasks import Task
 from magnetite.training.encodings import PositionalEncodings
 from magnetite.training.options import later
@@ -32,9 +33,12 @@ class ModelOptions:
 
     Args:
         width: Size of a node's state.
+        init: How linear layers start: `uniform`, as PyTorch's, or `fan-in`, truncated normal matrices of standard
+            deviation `1/√fan_in` and biases of 0.
     """
 
     width: Annotated[int, SIZE] = 256
+    init: Annotated[str, Domain(choices=INITS)] = later("uniform")
 
     def __post_init__(self) -> None:
         """Check the fields against their types and domains; a class that checks more calls this first."""
@@ -82,6 +86,8 @@ class Transformer(ModelOptions):
             half of the heads, descendants in the other half).
         attention: full; linear, whose cost grows linearly with the number of nodes; or sparse, to the nodes that the
             encoding relatives or sparse-walks lists.
+        init: How linear layers start, uniform or fan-in.
+        inner_dropout: Whether dropout also acts inside the feed-forward networks, after their activations.
     """
 
     layers: Annotated[int, DEPTH] = 4
@@ -96,6 +102,7 @@ class Transformer(ModelOptions):
     repeats: Annotated[int, DEPTH] = later(1)
     reach: Annotated[str, Domain(choices=REACHES)] = later("all")
     attention: Annotated[str, Domain(choices=tuple(ATTENTIONS))] = later("full")
+    inner_dropout: bool = later(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -142,6 +149,7 @@ class Transformer(ModelOptions):
             repeats=self.repeats,
             reach=self.reach,
             attention=ATTENTIONS[self.attention](self.width, self.heads),
+            inner_dropout=self.inner_dropout,
             **self.further(),
         )
 
@@ -174,6 +182,8 @@ class StructureAware(Transformer):
             half of the heads, descendants in the other half).
         attention: full; linear, whose cost grows linearly with the number of nodes; or sparse, to the nodes that the
             encoding relatives or sparse-walks lists.
+        init: How linear layers start, uniform or fan-in.
+        inner_dropout: Whether dropout also acts inside the feed-forward networks, after their activations.
         network: The network: gnn; dirgnn, whose memory does not grow with the edges; or gcn, which ignores direction.
         activation: gelu or relu.
         degree_scaled: Whether the output of attention is scaled by `1/√(degree + 1)`.
@@ -205,6 +215,7 @@ class MessagePassing(ModelOptions):
         steps: Number of message passing steps.
         directed: Whether messages along and against the edges are distinguished.
         network: The network: gnn, or dirgnn, which is always directed, and whose memory does not grow with the edges.
+        init: How linear layers start, uniform or fan-in.
     """
 
     steps: Annotated[int, DEPTH] = 3
@@ -241,10 +252,15 @@ class MagneticFilters(ModelOptions):
         width: Size of a node's state.
         layers: Number of layers.
         q: Potential of the magnetic Laplacian.
+        init: How linear layers start, uniform or fan-in.
+        order: Degree of the Chebyshev polynomials.
+        real_start: Whether the signal is real at the start: its imaginary part is zero.
     """
 
     layers: Annotated[int, DEPTH] = 3
     q: Annotated[float, Domain(0, 0.5)] = 0.1
+    order: Annotated[int, DEPTH] = later(2)
+    real_start: bool = later(False)
 
     def build(
         self,
@@ -254,7 +270,9 @@ class MagneticFilters(ModelOptions):
         edges: Embeddings,  # noqa: ARG002
     ) -> nn.GraphModel:
         """The MagNet."""
-        return nn.MagNet(self.width, self.layers, head, position, embedding, q=self.q)
+        return nn.MagNet(
+            self.width, self.layers, head, position, embedding, self.order, self.q, real_start=self.real_start
+        )
 
 
 TRAINING_BYTES = 16
@@ -290,7 +308,10 @@ def build_model(task: Task, encoding: PositionalEncodings, model: ModelOptions, 
         what = f"a model of {count:,} parameters with its gradients and the state of AdamW"
         check_memory(TRAINING_BYTES * count, torch.device("cpu"), what, "choose a smaller width, k or number of layers")
     torch.manual_seed(seed)
-    return _assembled(task, encoding, model)
+    made = _assembled(task, encoding, model)
+    if model.init == "fan-in":
+        start_by_fan_in(made)
+    return made
 
 
 def _assembled(task: Task, encoding: PositionalEncodings, model: ModelOptions) -> nn.GraphModel:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -47,6 +48,10 @@ RESUMABLE = {"run": ("log_every", "checkpoint_minutes", "compile", "capture"), "
 """Options that may change when a run is resumed, because they do not change its batches (but see `_fixed`)."""
 
 
+LAUNCHERS = (("torchrun", "TORCHELASTIC_RUN_ID", "WORLD_SIZE"), ("srun", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS"))
+"""Programs that start processes, with the environment variables by which they are recognised and say how many."""
+
+
 @dataclass(frozen=True)
 class Machine:
     """Where a run is executed.
@@ -67,9 +72,10 @@ class Machine:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
 
     def fabric(self, precision: str) -> "Fabric":
-        """Launch the processes."""
+        """Launch the processes, or join those that torchrun or SLURM launched."""
         from lightning.fabric import Fabric
 
+        self._check_launched()
         # Fabric announces every process and its seed; a run reports by itself.
         for logger in ("lightning.fabric", "lightning.pytorch", "lightning_utilities"):
             logging.getLogger(logger).setLevel(logging.ERROR)
@@ -84,6 +90,17 @@ class Machine:
         )
         fabric.launch()
         return fabric
+
+    def _check_launched(self) -> None:
+        """Raise an error if a launcher started another number of processes; each would train on its own."""
+        for launcher, mark, variable in LAUNCHERS:
+            launched = int(os.environ.get(variable, "1")) if mark in os.environ else 0
+            if launched > 1 and launched != self.devices * self.machines:
+                raise ValueError(
+                    f"{launcher} started {launched} processes, but --devices {self.devices} × --machines "
+                    f"{self.machines} are {self.devices * self.machines}: give the numbers of processes per machine "
+                    "and of machines"
+                )
 
 
 def train(config: Config, folder: Path, machine: Machine, resume: bool = False) -> dict[str, Any]:
