@@ -642,6 +642,8 @@ def named_files() -> str:
 
 def large_steps() -> str:
     """Cost of a step over one large graph, in Markdown."""
+    if not (ROOT / "results" / "large-models-steps.json").exists():
+        return "Not measured yet."
     measured = result("large-models-steps")["rows"]
     sizes = list(dict.fromkeys(row["n"] for row in measured))
     lines = [f"| | {' | '.join(f'{n:,} nodes' for n in sizes)} |", "|---|" + "---|" * len(sizes)]
@@ -658,6 +660,8 @@ def large_cell(row: dict[str, Any]) -> str:
 
 def large_accuracy() -> str:
     """Accuracy of the defaults on large block models, in Markdown."""
+    if not (ROOT / "results" / "large-models-accuracy.json").exists():
+        return "Not measured yet."
     measured = [row for row in result("large-models-accuracy")["rows"] if "failed" not in row]
     lines = ["| nodes | encoding | test accuracy | minutes | peak memory |", "|---|---|---|---|---|"]
     for row in sorted(measured, key=lambda row: (row["n"], row["name"])):
@@ -668,6 +672,8 @@ def large_accuracy() -> str:
 
 def large_growth() -> str:
     """Seconds by number of nodes, and exponents, in Markdown."""
+    if not (ROOT / "results" / "large-models-growth.json").exists():
+        return "Not measured yet."
     measured = result("large-models-growth")
     rows, slopes = measured["rows"], measured["exponents"]
     sizes = sorted({row["n"] for row in rows})
