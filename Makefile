@@ -33,7 +33,7 @@ explore: $(VENV)/web
 # The pictures of the explorer in the documentation.
 screenshots: $(VENV)/dev
 	@$(CHROMIUM)
-	MAGNETITE_SCREENSHOTS=docs/images $(BIN)/python -m pytest -n 0 -m browser tests/explore
+	MAGNETITE_SCREENSHOTS=docs/images $(BIN)/python -m pytest -n 0 -m browser tests/explorer
 
 docs: $(VENV)/docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build

@@ -12,7 +12,7 @@ CARRIER = "pyvis"
 CARRIED = "pyvis/lib/vis-9.1.2/vis-network.min.js"
 """The library within it: vis-network, Apache-2.0 or MIT; its licence is in its first lines."""
 
-TARGET = "src/magnetite/explore/static/vendor/vis-network.min.js"
+TARGET = "src/magnetite/explorer/static/vendor/vis-network.min.js"
 
 
 class Vendor(BuildHookInterface):

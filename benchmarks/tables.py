@@ -1,4 +1,4 @@
-"""Write the tables of results in README.md and docs/results.md from `results/`: no number in them is typed by hand.
+"""Write the tables of results in README.md and docs/ from `results/`: no number in them is typed by hand.
 
 python benchmarks/tables.py
 """
@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT))  # for paper
 from magnetite.io.record import read_record  # noqa: E402
 from magnetite.io.storage import replacing  # noqa: E402
 from paper.charts import LENGTHS  # noqa: E402
+from paper.judge import accuracy_table  # noqa: E402
 from paper.namer import BASELINES  # noqa: E402
 from paper.store import Store  # noqa: E402
 
@@ -123,18 +124,29 @@ def eigenpairs_gpu() -> list[Row]:
     chosen = [row for row in measured if row["n"] in (33, 80, 128, 256)]
     sizes = slashed(row["n"] for row in chosen)
     wrong = sum(row["ours_double_wrong"] + row["ours_single_wrong"] for row in measured)
+    version = read_record(ROOT / "results" / "benchmark-eigen-gpu.json")["versions"]["torch"].partition("+")[0]
+    double, single = (
+        slashed(f"{row[f'cusolver_{kind}_us'] / row[f'ours_{kind}_us']:.1f}×" for row in chosen)
+        for kind in ("double", "single")
+    )
     torch = slashed(f"{row['double_against_torch']:.0f}×" for row in chosen)
     jax = slashed(f"{row['single_against_jax']:.1f}×" for row in chosen)
     command = "benchmarks/eigen_gpu.py"
     return [
         Row(
             f"magnetic eigenpairs, H200, float64, n {sizes}",
-            "`torch.linalg.eigh` on the same GPU",
-            f"{torch} faster, {wrong} wrong",
+            f"cuSOLVER's batched solver on the same GPU; `torch.linalg.eigh` of torch {version}, which solves one "
+            "matrix after the other",
+            f"{double} faster; torch {version}: {torch}; {wrong} wrong",
             command,
             main=True,
         ),
-        Row(f"magnetic eigenpairs, H200, float32, n {sizes}", "JAX's batched `eigh` on it", f"{jax} faster", command),
+        Row(
+            f"magnetic eigenpairs, H200, float32, n {sizes}",
+            "JAX's batched `eigh`; cuSOLVER's batched solver, on the same GPU",
+            f"{jax}; {single} faster",
+            command,
+        ),
     ]
 
 
@@ -289,13 +301,21 @@ def playground(target: str, metric: str, digits: str) -> Row:
 def claims() -> Row:
     """The paper's claims."""
     found = result("claims")["claims"]
-    parts = [part["holds"] for claim in found.values() for part in claim["parts"]]
-    opened = f", {parts.count(None)} are within the interval" if None in parts else ""
-    whole = ", ".join(number for number, claim in found.items() if claim["verdict"] == "holds")
+    by_verdict = {
+        verdict: [number for number, claim in found.items() if claim["verdict"] == verdict]
+        for verdict in ("holds", "fails", "open")
+    }
+    exact = [number for number in by_verdict["holds"] if found[number]["reason"] == "exact"]
+    runs = [count for claim in found.values() for part in claim["parts"] for count in part["runs"]]
+    one = sum(count == 1 for count in runs) / len(runs)
+    holds, fails, opened = by_verdict.values()
+    listed = f"{len(holds)} of {len(found)} hold ({', '.join(holds)}"
+    listed += "; all of them exact)" if exact == holds else ")"
     return Row(
-        "comparisons behind the paper's claims",
+        f"claims of the paper, by 95 % intervals; {one:.0%} of the trained values rest on one seed, others on 2–"
+        f"{max(runs)} runs",
         "the paper",
-        f"{parts.count(True)} of {len(parts)} agree{opened}; claims {whole} agree in every comparison",
+        f"{listed}, {len(fails)} fails ({', '.join(fails)}), {len(opened)} are open at this number of seeds",
         "python -m paper claims",
         main=True,
     )
@@ -308,7 +328,7 @@ def quick_relations() -> Row:
     return Row(
         f"AUC on the same lengths after minutes on a CPU, {seen:,} graphs of lengths 7–8 seen",
         f"attention over nodes, magnetic {percents(area['quick-sorting-attention'])} (50 is guessing)",
-        f"relations of wires (task-specific) {percents(area['quick-sorting-relations'])}",
+        f"relations of wires (task-specific, executes the network) {percents(area['quick-sorting-relations'])}",
         "python -m paper figure-quick-sorting",
     )
 
@@ -320,7 +340,8 @@ def relations() -> list[Row]:
         Row(
             f"accuracy on lengths 12–16, {networks['cells']['best-sorting']['graphs_seen']:,} graphs seen",
             f"the paper's transformer, trained here: {percents(result('figure-sorting')['accuracy']['magnetic'])}",
-            f"relations of wires (task-specific) {percents(networks['accuracy']['best-sorting'])}",
+            "relations of wires, a model for this task alone: it executes the network comparator by comparator and "
+            f"reads no edges: {percents(networks['accuracy']['best-sorting'])}",
             "python -m paper figure-best-sorting",
         ),
         Row(
@@ -336,10 +357,15 @@ def distances() -> Row:
     """Distances with walks between the two nodes in the head."""
     best, paper = result("figure-best-distance"), result("figure-playground")
     error = best["rows"]["best-playground"][best["columns"].index("rmse")]
-    other = paper["rows"]["magnetic"][paper["columns"].index("directed-distance dag rmse")]
+    column = paper["columns"].index("directed-distance dag rmse")
+    magnetic, walks = (paper["rows"][name][column] for name in ("magnetic", "walks"))
+    readout = result("benchmark-readout")["dag"]
     return Row(
-        f"RMSE of directed distances in DAGs, {best['cells']['best-playground']['graphs_seen']:,} graphs seen",
-        f"the paper's transformer with magnetic encodings, trained here: {other:.3f}",
+        f"RMSE of directed distances in DAGs, {best['cells']['best-playground']['graphs_seen']:,} graphs seen, from "
+        "walks between the two nodes, whose first non-zero power is the distance",
+        f"that power itself, without parameters: {readout['rmse']:.0f} ({readout['graphs']:,} graphs, "
+        "`benchmarks/readout.py`); models that are not given it: the paper's transformer, trained here, with magnetic "
+        f"encodings {magnetic:.3f}, with walks {walks:.3f}",
         f"{error:.4f}",
         "python -m paper figure-best-distance",
         main=True,
@@ -614,6 +640,181 @@ def named_files() -> str:
     return "\n".join(lines)
 
 
+def large_steps() -> str:
+    """Cost of a step over one large graph, in Markdown."""
+    measured = result("large-models-steps")["rows"]
+    sizes = list(dict.fromkeys(row["n"] for row in measured))
+    lines = [f"| | {' | '.join(f'{n:,} nodes' for n in sizes)} |", "|---|" + "---|" * len(sizes)]
+    for name in dict.fromkeys(row["name"] for row in measured):
+        cells = [large_cell(row) for row in measured if row["name"] == name]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def large_cell(row: dict[str, Any]) -> str:
+    """Seconds and peak memory, or a dash."""
+    return "–" if "failed" in row else f"{row['seconds']:.2g} s, {row['peak_gib']:.1f} GiB"
+
+
+def large_accuracy() -> str:
+    """Accuracy of the defaults on large block models, in Markdown."""
+    measured = [row for row in result("large-models-accuracy")["rows"] if "failed" not in row]
+    lines = ["| nodes | encoding | test accuracy | minutes | peak memory |", "|---|---|---|---|---|"]
+    for row in sorted(measured, key=lambda row: (row["n"], row["name"])):
+        cost = f"{row['seconds'] / 60:.1f} | {row['peak_gib']:.1f} GiB"
+        lines.append(f"| {row['n']:,} | {row['name']} | {row['accuracy']:.3f} | {cost} |")
+    return "\n".join(lines)
+
+
+def large_growth() -> str:
+    """Seconds by number of nodes, and exponents, in Markdown."""
+    measured = result("large-models-growth")
+    rows, slopes = measured["rows"], measured["exponents"]
+    sizes = sorted({row["n"] for row in rows})
+    lines = [f"| | {' | '.join(f'{n:,}' for n in sizes)} | time | memory |", "|---|" + "---|" * (len(sizes) + 2)]
+    for name in dict.fromkeys(row["name"] for row in rows):
+        found = {row["n"]: row for row in rows if row["name"] == name and "failed" not in row}
+        cells = [f"{found[n]['seconds']:.2g} s" if n in found else "–" for n in sizes]
+        cells += [f"{slopes[name][what]:.2f}" if name in slopes else "–" for what in ("seconds", "gib")]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def judged_networks() -> str:
+    """How often the explorer's model is right about sorting networks, by kind and length, in Markdown."""
+    if not (ROOT / "results" / "sorting-model.json").exists():
+        return "Not trained yet."
+    return accuracy_table(result("sorting-model")["card"]["metrics"])
+
+
+def slider_times() -> str:
+    """Times of the explorer's slider of q, in Markdown."""
+    if not (ROOT / "results" / "benchmark-explorer.json").exists():
+        return "Not measured yet."
+    lines = ["| graph | median | 95 % within | of it, the request (median) | processor time of the request |"]
+    lines.append("|---|---|---|---|---|")
+    for row in result("benchmark-explorer")["page"]:
+        times = row["whole"]["p50_ms"], row["whole"]["p95_ms"], row["request"]["p50_ms"], row["processor_ms"]
+        lines.append(f"| {row['graph']} | {' | '.join(f'{each:.0f} ms' for each in times)} |")
+    return "\n".join(lines)
+
+
+def explorer_latencies() -> str:
+    """Latencies of the explorer's requests under load, and its memory, in Markdown."""
+    if not (ROOT / "results" / "benchmark-explorer.json").exists():
+        return "Not measured yet."
+    measured = result("benchmark-explorer")
+    load = measured["load"]
+    lines = ["| request | number | median | 95 % within | longest |", "|---|---|---|---|---|"]
+    for row in sorted(load["latencies"], key=lambda row: (row["refused"], row["kind"])):
+        times = (f"{row[name]:,.0f} ms" for name in ("p50_ms", "p95_ms", "max_ms"))
+        lines.append(
+            f"| {row['kind']}{' (refused)' if row['refused'] else ''} | {row['count']} | {' | '.join(times)} |"
+        )
+    first, last = load["memory"][0], load["memory"][-1]
+    processors = f"{measured['load_average_before']:.0f} to {measured['load_average_after']:.0f}"
+    lines += [
+        "",
+        f"{load['requests']:,} requests, {load['at_once']} at a time, on a machine that was busy with other work (load "
+        f"average {processors}): {len(load['unexpected'])} unexpected answers, {load['busy']} told to try again. The "
+        f"server had {first['server']:.0f} MiB after the first hundred requests and {last['server']:.0f} MiB after the "
+        f"last, its workers {first['workers']:,.0f} and {last['workers']:,.0f} MiB.",
+    ]
+    return "\n".join(lines)
+
+
+SIDES = {
+    "one process": "one process, one thread",
+    "processes": "processes of this machine",
+    "ray": "Ray, the same number of actors",
+    "ray with faults": "Ray, a process and the driver killed, and continued",
+    "verified": "the same command again: everything is verified and kept",
+}
+"""The sides of the benchmark of a corpus, as the table calls them."""
+
+
+def corpus() -> str:
+    """Cost of encoding a corpus on one machine."""
+    found = result("benchmark-corpus")
+    faults = found["sides"]["ray with faults"]
+    load, again = found["load_before"][0], faults["shards_encoded_twice"]
+    lines = [
+        f"{found['graphs']:,} graphs of {found['nodes']} nodes, magnetic eigenpairs with k={found['k']}, "
+        f"{found['cores']} cores, from the start of the command to its end (`python benchmarks/corpus.py`; load of the "
+        f"machine before: {load:.1f}). The output of all runs is the same, byte for byte. Of "
+        f"{faults['shards_before_the_driver_was_killed']} shards that were complete when the driver was killed, "
+        f"{again or 'none'} were encoded again.",
+        "",
+        "| run | seconds | graphs/s | CPU seconds, all processes | µs of CPU per graph |",
+        "|---|---|---|---|---|",
+    ]
+    for name, row in found["sides"].items():
+        lines.append(
+            f"| {SIDES[name]} | {row['seconds']:.0f} | {row['graphs_per_second']:,.0f} | {row['cpu_seconds']:.0f} | "
+            f"{row['cpu_microseconds_per_graph']:.0f} |"
+        )
+    lines += [
+        "",
+        f"Ray needs {found['ray_overhead_cpu']:+.0%} CPU time against processes of this machine, starting its "
+        f"processes included, and {found['ray_overhead']:+.0%} time; on a machine that others use, CPU time is the one "
+        f"to compare. The cluster started in {found['seconds_to_start_the_cluster']:.0f} s.",
+    ]
+    return "\n".join(lines)
+
+
+BILLION = 10**9
+MACHINE_CORES = 64
+"""Cores of a machine of the plan."""
+
+
+def billion() -> str:
+    """A plan for a billion graphs from the measured cost per graph."""
+    found = result("benchmark-corpus")
+    cost = found["sides"]["ray"]["cpu_microseconds_per_graph"] / 1e6
+    checking = found["sides"]["verified"]["cpu_microseconds_per_graph"] / 1e6
+    read, size = (BILLION * found[f"bytes_per_graph_{way}"] / 1e12 for way in ("read", "written"))
+    lines = [
+        f"| machines of {MACHINE_CORES} cores | encode | verify after a complete run | read and write per machine |",
+        "|---|---|---|---|",
+    ]
+    for machines in (1, 4, 16):
+        cores = machines * MACHINE_CORES
+        hours, checks = (BILLION * each / cores / 3600 for each in (cost, checking))
+        rate = (read + size) * 1e6 / (hours * 3600) / machines
+        lines.append(f"| {machines} | {hours:.2g} h | {checks:.2g} h | {rate:,.0f} MB/s |")
+    return "\n".join(
+        [
+            f"At {1e6 * cost:.0f} µs of CPU per graph with Ray, a billion graphs of {found['nodes']} nodes take "
+            f"{BILLION * cost / 3600:,.0f} core hours, read {read:.1f} TB and write {size:.1f} TB.",
+            "",
+            *lines,
+        ]
+    )
+
+
+def scaling() -> str:
+    """What several GPUs gain, from a model of communication."""
+    found = result("scaling")
+    first = found["rows"][0]
+    counts = sorted({row["processes"] for row in found["rows"]})
+    heads = [f"{count} GPUs, {what}" for what in ("same batch", "batch × GPUs") for count in counts]
+    lines = [
+        f"Measured on one {found['measured_on']}: {1000 * first['step_seconds']:.1f} ms for a step of "
+        f"{first['batch']:,} graphs of the task {first['task']}, {first['encoding']} ({first['parameters']:,} "
+        "parameters). Efficiency is the share of the time that is not communication.",
+        "",
+        f"| training, link | {' | '.join(heads)} |",
+        f"|---|{'---|' * len(heads)}",
+    ]
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in found["rows"]:
+        groups.setdefault(f"{row['task']}, {row['encoding']}, {row['link']}", []).append(row)
+    for name, rows in groups.items():
+        each = [f"{row[f'{way}_efficiency']:.0%}" for way in ("strong", "weak") for row in rows]
+        lines.append(f"| {name} | {' | '.join(each)} |")
+    return "\n".join(lines)
+
+
 def written(text: str, tables: Sequence[str]) -> str:
     """The text with the tables between its markers, in order."""
     first, *rest = text.split(BEGIN)
@@ -626,17 +827,22 @@ def pages() -> dict[Path, str]:
     every = rows()
     tables = {
         ROOT / "README.md": [table(row for row in every if row.main)],
-        ROOT / "docs" / "results.md": [
+        ROOT / "docs" / "results" / "index.md": [
             table(every),
             circuits(),
             every_row({name.capitalize(): (name, None) for name in ("chameleon", "squirrel")}),
             copied("table-code"),
             copied("robustness-code"),
         ],
-        ROOT / "docs" / "reliability.md": [fuzzed(), validated()],
-        ROOT / "docs" / "sizes.md": [sizes(SIZED_ENCODERS), sizes(SIZED_MODELS), refusals()],
-        ROOT / "docs" / "name-functions.md": [measured_names(), examples_of_names(), named_files()],
+        ROOT / "docs" / "results" / "claims.md": [copied("claims")],
+        ROOT / "docs" / "concepts" / "reliability.md": [fuzzed(), validated()],
+        ROOT / "docs" / "results" / "sizes.md": [sizes(SIZED_ENCODERS), sizes(SIZED_MODELS), refusals()],
+        ROOT / "docs" / "howto" / "name-functions.md": [measured_names(), examples_of_names(), named_files()],
         ROOT / "docs" / "choosing.md": [chosen_potentials(), rule_times()],
+        ROOT / "docs" / "howto" / "large.md": [large_steps(), large_accuracy(), large_growth()],
+        ROOT / "docs" / "howto" / "explore.md": [judged_networks(), slider_times(), explorer_latencies()],
+        ROOT / "docs" / "howto" / "corpus-ray.md": [corpus(), billion()],
+        ROOT / "docs" / "howto" / "gpus.md": [scaling()],
     }
     return {path: written(path.read_text(encoding="utf-8"), made) for path, made in tables.items()}
 

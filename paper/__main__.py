@@ -12,7 +12,9 @@ from paper import (
     best,
     claims,
     examples,
+    fair,
     hypotheses,
+    judge,
     known,
     multi_q,
     namer,
@@ -63,6 +65,7 @@ TRAINED: dict[str, Callable[[Request], None]] = {
     "figure-networks": networks.figure,
     "figure-quick-networks": networks.figure_quick,
     "figure-multi-q": multi_q.figure,
+    "figure-fair": fair.figure,
     "hypotheses": hypotheses.show,
     "claims": claims.judge,
     "table-code": table_code.figure,
@@ -74,6 +77,7 @@ OWN: dict[str, typer.Typer] = {
     "baselines-code": table_code.app,
     "robustness-code": robustness.app,
     "ship-namer": namer.app,
+    "ship-sorting": judge.app,
     "known-networks": known.app,
 }
 """Commands with options of their own."""
@@ -99,8 +103,8 @@ def main(
     A cell is one training run of a figure.
     The two quick figures take minutes on two cores. `claims` compares the results with what the paper claims,
     `hypotheses` tests why some claims may not hold here. `table-code` is the table of function names, whose
-    rows `train-code` and `baselines-code` measure; these two, `robustness-code` and `ship-namer`, which makes the model
-    that comes with magnetite, have options of their own.
+    rows `train-code` and `baselines-code` measure; these two, `robustness-code`, and `ship-namer` and `ship-sorting`,
+    which make the models that come with magnetite, have options of their own.
     """
     if what in FIGURES:
         if only or budget != 1:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from magnetite.encodings import Eigenpairs, MagneticLaplacian
-from magnetite.explore.examples import EXAMPLES
+from magnetite.explorer.examples import EXAMPLES
 from magnetite.graphs import Digraphs
 from magnetite.io.record import Record
 from magnetite.linalg.potential import Relative

@@ -19,20 +19,18 @@ from magnetite.code import corpus
 from magnetite.code.corpus.stored import DESCRIPTION, Corpus, CorpusFunction
 from magnetite.code.functions import Functions
 from magnetite.code.graph import CodeGraph
-from magnetite.code.names import CARD, SHIPPED, named
+from magnetite.code.names import SHIPPED, named
 from magnetite.io.record import Record
-from magnetite.io.storage import read_json, replacing_folder, write_json
+from magnetite.io.storage import replacing_folder, write_json
 from magnetite.nn.module import describe, rebuild
 from magnetite.tasks.namer import Namer
 from magnetite.tasks.words import WordScores
-from magnetite.training.runs import RESULT, accelerator_named, read_tables
+from magnetite.training.runs import accelerator_named
+from paper.shipping import CARD, TEXT, finished, of_run, with_provenance
 from paper.train_code import read_rows
 
 LIMIT = 16 * 2**20
 """Bytes of the whole folder."""
-
-TEXT = "card.md"
-"""The card for readers."""
 
 CARD_ROOM = 2**15
 """Bytes that are left for the two files of the card."""
@@ -131,10 +129,7 @@ def ship(
         baselines: Folder of results of the baselines on the same corpus.
         about: What the corpus was made from.
     """
-    config = read_tables(run)
-    if config["task"].get("name") != "naming":
-        raise ValueError(f"{run} is a run of the task {config['task'].get('name')}: give one of the task naming")
-    result = read_json(run / RESULT, "result of a run", "finish the run with --resume")
+    config, result = finished(run, "naming")
     source = _corpus(config["task"], data)
     trained = Namer.load(run, device)
     rivals = {} if baselines is None else _baselines(baselines, config["task"]["fingerprint"])
@@ -146,7 +141,7 @@ def ship(
         graphs = read(trained, test)
         before, after = judged(trained, test, graphs), judged(shipped, test, graphs)
         found = {
-            "run": _of_run(run, config, result),
+            "run": of_run(run, config, result),
             "data": _of_data(source) | {"about": about},
             "files": {
                 "precision": precision,
@@ -177,8 +172,7 @@ def ship(
             "unlikely_share": UNLIKELY_SHARE,
             "limits": _limits(kept, source),
         }
-        made = record.content(None)
-        card = {name: made[name] for name in ("commit", "device", "versions", "date")} | found
+        card = with_provenance(record, found)
         write_json(part / CARD, card)
         (part / TEXT).write_text(text_of(card), encoding="utf-8")
     examples = [
@@ -479,17 +473,6 @@ def _corpus(task: Mapping[str, Any], data: Path | None) -> Corpus:
     if found != task["fingerprint"]:
         raise ValueError(f"{folder} is not the corpus of the run (fingerprint {found}, not {task['fingerprint']})")
     return corpus.load(folder)
-
-
-def _of_run(run: Path, config: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
-    kept = ("parameters", "graphs_seen", "seconds_of_training", "best_step")
-    task = {name: value for name, value in config["task"].items() if name != "data"}  # a path of that machine
-    return {
-        "name": run.resolve().name,
-        **{name: result[name] for name in ("seed", "commit", "device", "versions", "date")},
-        **{name: result["result"][name] for name in kept},
-        "config": {**config, "task": task},
-    }
 
 
 def _of_data(source: Corpus) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from rich.table import Table
 from magnetite.code import CodeGraph, random_names, rename, reorderings
 from magnetite.code.corpus import CorpusFunction, load
 from magnetite.code.corpus.extraction import cut_function
-from magnetite.code.corpus.workers import Workers
 from magnetite.code.functions import in_order
 from magnetite.code.reorderings import F1_SCORE
 from magnetite.code.source import Kind, Mask, graph_of
@@ -30,6 +29,7 @@ from magnetite.io.storage import replacing
 from magnetite.kernels._compat import available_cores
 from magnetite.plots import save_figure
 from magnetite.tasks.namer import Namer
+from magnetite.workers.local import LocalWorkers
 
 NAME = "robustness-code"
 
@@ -183,7 +183,7 @@ def chosen(functions: Sequence[CorpusFunction], count: int, rewriter: Rewriter, 
         workers: Number of processes.
     """
     found = 0
-    with Workers(rewriter, workers) as pool:
+    with LocalWorkers(rewriter, workers) as pool:
         waiting: list[Callable[[], list[Texts | None]]] = []
         for function in functions:
             waiting.append(pool.submit([(function.source, function.name, function.method)]))

@@ -1,14 +1,18 @@
-"""Uncertainty of scores: standard errors over seeds, and bootstrap intervals over projects.
+"""Uncertainty of scores: spread over repeated trainings with Student's t, and bootstrap intervals over projects.
+
+Few trainings are repeated, so the spread of a metric is pooled over all that are.
 
 Functions of one project resemble each other, so a test split holds as many independent samples as it has projects. Each
 resample draws that many projects with replacement. A score is the mean over all functions of the drawn projects; a
 ratio or a difference of two rows is computed on the same draw for both, because easy projects are easy for all rows.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import t as student
 
 RESAMPLES = 10_000
 LEVEL = 0.95
@@ -21,7 +25,7 @@ class Estimate:
     """A value with its interval.
 
     Args:
-        value: The value on all projects.
+        value: The value of all trainings, or on all projects.
         low: Lower end of the interval.
         high: Upper end of the interval.
     """
@@ -44,6 +48,53 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:
         raise ValueError("there are no values: give at least one")
     mean = float(np.mean(values))
     return mean, float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The standard deviation of a metric between trainings that differ in nothing but the seed.
+
+    `s² = Σ_g Σ_i (x_gi − x̄_g)² / ν`, `ν = Σ_g (n_g − 1)`, over groups `g` of `n_g` repeated trainings. All groups are
+    taken to have the same variance; for errors, `x` is the logarithm, so that it is their relative variation.
+
+    Args:
+        deviation: `s`; None if no training was repeated.
+        freedom: `ν`, the degrees of freedom.
+
+    >>> Spread.pooled([[1.0, 3.0], [5.0], [2.0, 2.0]])
+    Spread(deviation=1.0, freedom=2)
+    """
+
+    deviation: float | None
+    freedom: int
+
+    @classmethod
+    def pooled(cls, groups: Iterable[Sequence[float]]) -> "Spread":
+        """The spread within groups of repeated trainings; groups of one add nothing.
+
+        Args:
+            groups: The values of the trainings of each group.
+        """
+        kept = [np.asarray(group, dtype=np.float64) for group in groups]
+        freedom = sum(len(group) - 1 for group in kept)
+        squares = sum(float(((group - group.mean()) ** 2).sum()) for group in kept)
+        return cls((squares / freedom) ** 0.5 if freedom else None, freedom)
+
+    def interval(self, value: float, seeds: Sequence[int], level: float = LEVEL) -> "Estimate":
+        """The interval of a mean, or of a difference of means: `d ± t_{ν, (1+level)/2} · s · √(Σ_j 1/n_j)`.
+
+        Args:
+            value: The mean, or the difference.
+            seeds: Number of trainings `n_j` behind each mean.
+            level: Probability that the interval covers the true value.
+
+        >>> Spread(1.0, 2).interval(0.0, [1, 1])
+        Estimate(value=0.0, low=-6.08..., high=6.08...)
+        """
+        if self.deviation is None:
+            return Estimate(value, -math.inf, math.inf)
+        half = student.ppf((1 + level) / 2, self.freedom) * self.deviation * sum(1 / number for number in seeds) ** 0.5
+        return Estimate(value, value - float(half), value + float(half))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,13 @@ SAME_TRAINING = 0.05
 """Training runs are compared if the numbers of graphs they have seen differ by at most this fraction."""
 
 
+REPEAT = "repeat"
+"""Folder of results that repeat others from the same seed; a GPU adds up in another order each time."""
+
+Metric = str | tuple[str, ...]
+"""A metric, or several of which the mean is taken."""
+
+
 class NotRun(LookupError):
     """A result that a claim needs does not exist yet."""
 
@@ -40,6 +47,15 @@ class Result:
         except ValueError:
             return None
 
+    @cached_property
+    def repeats(self) -> str | None:
+        """Hash of the configuration without its seed, which repeated trainings share; None as for `hash`."""
+        config = _as_trained(self.content["result"]["config"])
+        try:
+            return Config.from_dict({**config, "run": {**config.get("run", {}), "seed": 0}}).hash
+        except ValueError:
+            return None
+
     @property
     def graphs_seen(self) -> int:
         """Number of training graphs, repeated ones included."""
@@ -60,6 +76,15 @@ class Result:
         }
         return {**{name: value for name, value in splits["valid"].items() if "/" in name}, **splits["test"], **others}
 
+    def has(self, metric: Metric) -> bool:
+        """Whether the metric, or each of several, was measured."""
+        return set(_names(metric)) <= self.metrics.keys()
+
+    def value(self, metric: Metric) -> float:
+        """A metric, or the mean of several."""
+        values = [self.metrics[name] for name in _names(metric)]
+        return sum(values) / len(values)
+
     def provenance(self) -> dict[str, Any]:
         """How the result was obtained."""
         details = ("hash", "graphs_seen", "best_step", "seconds_of_training", "graphs_per_second", "parameters")
@@ -77,6 +102,7 @@ class Store:
     def __init__(self, folder: Path):
         self.folder = folder
         self._results: dict[Path, Result] = {}
+        self._repeat: list[Result] | None = None
         self.refresh()
 
     def refresh(self) -> None:
@@ -95,18 +121,50 @@ class Store:
         found = [result for result in self._results.values() if result.name == name]
         return max(found, key=lambda result: (result.graphs_seen, -result.content.get("seed", 0)), default=None)
 
-    def values(self, names: Sequence[str], metric: str) -> list[float]:
-        """A metric of several cells, of each the longest training; all must have seen the same number of graphs."""
+    def values(self, names: Sequence[str], metric: Metric) -> list[list[float]]:
+        """A metric of several cells, of each the longest training and its repetitions with other seeds.
+
+        All must have seen the same number of graphs.
+
+        Args:
+            names: Names of the cells.
+            metric: Name of the metric, or names of several, of which the mean is taken.
+        """
         results = []
         for name in names:
             result = self.longest(name)
-            if result is None or metric not in result.metrics:
+            if result is None or not result.has(metric):
                 raise NotRun(name)
             results.append(result)
         seen = [result.graphs_seen for result in results]
         if min(seen) < (1 - SAME_TRAINING) * max(seen):
             raise NotRun(f"{' and '.join(names)}, trained on the same number of graphs")
-        return [result.metrics[metric] for result in results]
+        return [[other.value(metric) for other in self.repeated(result)] for result in results]
+
+    def repeated(self, result: Result) -> list[Result]:
+        """The trainings that differ from one in nothing but the seed, itself included; `repeat/` has more of them."""
+        others = [one for one in self._all() if one.repeats is not None and one.repeats == result.repeats]
+        return others or [result]
+
+    def groups(self, task: str, metric: Metric) -> list[list[float]]:
+        """A metric of all repeated trainings of a task, group by group, from which its spread is estimated.
+
+        Args:
+            task: Name of the task; metrics of the same name mean other things for other tasks.
+            metric: Name of the metric, or names of several, of which the mean is taken.
+        """
+        found: dict[str, list[float]] = {}
+        for one in self._all():
+            known = one.repeats is not None and one.content["result"]["config"]["task"]["name"] == task
+            if known and one.has(metric):
+                found.setdefault(str(one.repeats), []).append(one.value(metric))
+        return [values for values in found.values() if len(values) > 1]
+
+    def _all(self) -> list[Result]:
+        """All results, those of repetitions from the same seed, in `repeat/`, included."""
+        if self._repeat is None:
+            self._repeat = list(Store(self.folder / REPEAT)._results.values())
+        return [*self._results.values(), *self._repeat]
 
     def row(self, figure: str, key: str, value: Any) -> dict[str, Any]:
         """The row of a figure's table whose `key` is `value`."""
@@ -139,6 +197,10 @@ def lost(old: Any, new: Any, place: str = "") -> str | None:
         return place if old is not None and new is None else None
     found = (lost(value, other, f"{place}/{name}".lstrip("/")) for name, value, other in parts if name != "not_run")
     return next((gone for gone in found if gone is not None), None)
+
+
+def _names(metric: Metric) -> tuple[str, ...]:
+    return (metric,) if isinstance(metric, str) else metric
 
 
 def _read(path: Path) -> dict[str, Any]:

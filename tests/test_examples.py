@@ -35,7 +35,7 @@ def run_example(monkeypatch, tmp_path, capsys):
 def test_every_example_is_run_and_listed():
     names = {path.stem for path in FOLDER.glob("*.py")}
     assert names == {*ARGUMENTS, "gps_with_pyg"}
-    page = (FOLDER.parent / "docs" / "examples.md").read_text(encoding="utf-8")
+    page = (FOLDER.parent / "docs" / "howto" / "examples.md").read_text(encoding="utf-8")
     assert {Path(name).stem for name in re.findall(r"examples/(\w+\.py)\)", page)} == names
 
 

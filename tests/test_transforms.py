@@ -17,6 +17,7 @@ TRANSFORMS = [
     AddMagneticLaplacianPE(k=4),
     AddMagneticLaplacianPE(k=2, q=(0.1, mt.Relative(0.25)), attr_name="several"),
     AddDirectedWalkPE(steps=2, pairs=True),
+    AddDirectedWalkPE(steps=2, top=4),
     AddSVDPE(rank=3),
 ]
 

@@ -1,8 +1,10 @@
 """Options of WireRelations, for the trainer."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from magnetite import nn
+from magnetite.encodings.checks import SIZE
 from magnetite.nn.embeddings import Embeddings
 from magnetite.nn.encoders import PositionEncoder
 from magnetite.nn.heads import Head
@@ -18,10 +20,11 @@ class Relations(ModelOptions):
         width: Size of a node's state and of the graph token.
         state: Size of the vector of two wires.
         wires: Largest number of wires in training.
+        init: How linear layers start, uniform or fan-in.
     """
 
-    state: int = 32
-    wires: int = 16
+    state: Annotated[int, SIZE] = 32
+    wires: Annotated[int, SIZE] = 16
 
     @property
     def graph_readout(self) -> str:

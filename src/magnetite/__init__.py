@@ -18,8 +18,10 @@ from magnetite.encodings import (
     Laplacian,
     MagneticLaplacian,
     RandomWalk,
+    Relatives,
     Sinusoidal,
     SparseRandomWalk,
+    WalkSums,
     advise,
     cached,
     fourier,
@@ -33,10 +35,12 @@ from magnetite.version import __version__
 
 if TYPE_CHECKING:
     from magnetite import plots, tasks
+    from magnetite.corpus import encode_corpus
     from magnetite.training.trained import Run, train
 
 LAZY = {
     "Run": "magnetite.training.trained",
+    "encode_corpus": "magnetite.corpus",
     "plots": "magnetite.plots",
     "tasks": "magnetite.tasks",
     "train": "magnetite.training.trained",
@@ -67,14 +71,17 @@ __all__ = [
     "PotentialWarning",
     "RandomWalk",
     "Relative",
+    "Relatives",
     "Run",
     "Sinusoidal",
     "SparseRandomWalk",
+    "WalkSums",
     "__version__",
     "advise",
     "batch",
     "cached",
     "code",
+    "encode_corpus",
     "fourier",
     "graph_filter",
     "inverse_fourier",

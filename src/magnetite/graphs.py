@@ -307,7 +307,7 @@ def read_graphs(path: str | Path, weight: str | bool | None = True, nodes: str |
     with files.explain_errors(path, FORMATS):
         listed = None if nodes is None else _nodes(Path(nodes), path)
         if path.suffix == ".safetensors":
-            graphs = _with_weight(Digraphs.load(path), weight)
+            graphs = with_weight(Digraphs.load(path), weight)
         else:
             graphs = Digraphs._from_lists([readers.read_edges(path, weight, listed)])
             graphs = graphs if weight else graphs.replace(weights=None)
@@ -327,11 +327,11 @@ def _nodes(nodes: Path, path: Path) -> readers.Nodes:
     return readers.read_nodes(nodes)
 
 
-def _with_weight(graphs: Digraphs, weight: str | bool) -> Digraphs:
-    """Graphs with the edge feature of this name as weights, or without weights."""
+def with_weight(graphs: Digraphs, weight: str | bool | None) -> Digraphs:
+    """Graphs with the edge feature of this name as weights; with their own if True, without if None or False."""
     if weight is True:
         return graphs
-    if weight is False:
+    if not weight:
         return graphs.replace(weights=None)
     if weight not in graphs.edge_features:
         names = ", ".join(map(repr, graphs.edge_features)) or "none"

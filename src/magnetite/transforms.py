@@ -15,7 +15,7 @@ from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 from torch_geometric.data.datapipes import functional_transform
 from torch_geometric.transforms import BaseTransform
 
-from magnetite.encodings import SVD, Eigenpairs, MagneticLaplacian, NodeEncoding, PairEncoding, RandomWalk
+from magnetite.encodings import SVD, Eigenpairs, MagneticLaplacian, NodeEncoding, PairEncoding, RandomWalk, WalkSums
 from magnetite.encodings.cache import shards
 from magnetite.encodings.carried import NODES, SCALINGS, key_of
 from magnetite.graphs import Digraphs
@@ -261,12 +261,14 @@ class AddDirectedWalkPE(_AddEncoding):
             `u·n + v` for start `u` and landing node `v`; a batch concatenates them. Walk encoders of `magnetite.nn`
             use them.
         attr_name: The attribute to set; None appends the features to `x`; an `x` of integers becomes one of floats.
+        top: For graphs of any size, keep only this many of the likeliest landing nodes of each start node, as
+            `WalkSums` does; None computes all node pairs.
 
     >>> AddDirectedWalkPE(steps=1)(Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=3)).walk_pe.shape
     torch.Size([3, 8])
     """
 
-    encoding: RandomWalk
+    encoding: RandomWalk | WalkSums
 
     def __init__(
         self,
@@ -275,16 +277,22 @@ class AddDirectedWalkPE(_AddEncoding):
         reverse: bool = True,
         pairs: bool = False,
         attr_name: str | None = "walk_pe",
+        top: int | None = None,
     ):
         if pairs and attr_name is None:
             raise ValueError("pairs=True needs an attr_name, got None")
-        super().__init__(RandomWalk(steps, restart, reverse), attr_name)
+        if pairs and top is not None:
+            raise ValueError(f"pairs=True stores all node pairs, not the top={top} of each node: leave one of them out")
+        every = RandomWalk(steps, restart, reverse)
+        super().__init__(every if top is None else WalkSums(steps, restart, reverse, top), attr_name)
         self.pairs = pairs
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, pairs={self.pairs!r})"
 
-    def _attributes(self, graphs: Digraphs, encoded: PairEncoding) -> Columns:
+    def _attributes(self, graphs: Digraphs, encoded: PairEncoding | NodeEncoding) -> Columns:
+        if isinstance(encoded, NodeEncoding):
+            return {self.attr_name or "": (encoded.values, graphs.node_ptr), **self._carried(graphs, _each(graphs))}
         sums = torch.cat([_landing_sums(encoded[number]) for number in range(len(graphs))])
         columns = {self.attr_name or "": (sums, graphs.node_ptr)}
         if self.pairs:

@@ -179,18 +179,15 @@ def test_ids_of_another_kind_are_rejected(ids):
         mt.batch(GRAPHS, ids=ids)
 
 
-def test_encodings_that_cannot_be_batched_are_rejected():
-    count = GRAPHS.num_nodes
-    walks = TopPairs(
-        node_ptr=GRAPHS.node_ptr,
-        landing=torch.zeros(count, 2, dtype=torch.long),
-        values=torch.zeros(count, 2, 8),
-        lost=torch.zeros(count, 8),
-    )
-    with pytest.raises(TypeError, match="TopPairs has no default name: give it by keyword"):
-        mt.batch(GRAPHS, walks)
-    with pytest.raises(TypeError, match="TopPairs cannot be batched"):
-        mt.batch(GRAPHS, walks=walks)
+def test_top_pairs_become_packed_nodes_and_every_node_has_one():
+    graphs = mt.Digraphs.from_edges([np.array([[0], [1]]), np.array([[0, 1], [1, 2]])])
+    listed = torch.tensor([[0, 1], [-1, -1], [1, -1], [2, 0], [-1, 1]])
+    values = torch.arange(1.0, 11.0).view(5, 2, 1)
+    pairs = TopPairs(node_ptr=graphs.node_ptr, landing=listed, values=values, lost=torch.zeros(5, 1))
+    found = mt.batch(graphs, pairs, ids=[1, 0]).encoding("top_pairs")
+    assert found.landing.tolist() == [[1, 0], [2, 0], [2, 1], [3, 4], [4, 4]]
+    assert found.mask.tolist() == [[True, False], [True, True], [False, True], [True, True], [False, True]]
+    assert found.values.squeeze(-1).tolist() == [[5, 0], [7, 8], [0, 10], [1, 2], [0, 0]]
 
 
 @pytest.mark.gpu

@@ -3,7 +3,7 @@ from typer.testing import CliRunner
 
 from magnetite.cli import app
 from magnetite.cli.explore import _checked
-from magnetite.explore import server
+from magnetite.explorer import server
 
 
 @pytest.fixture

@@ -138,8 +138,8 @@ def folders(tmp_path) -> Path:
 
 
 def documented_commands() -> list[str]:
-    text = (Path(__file__).parents[2] / "docs" / "own-data.md").read_text()
-    block = text.split("The same on the command line:")[1].split("```")[1]
+    text = (Path(__file__).parents[2] / "docs" / "howto" / "own-data.md").read_text()
+    block = text.split("The same on the command line:")[1].split("```shell\n")[1].split("```")[0]
     return [line.removeprefix("magnetite ") for line in block.strip().splitlines()]
 
 

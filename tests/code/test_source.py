@@ -70,7 +70,7 @@ def test_docstrings():
         (
             "def f(): pass",
             {"kind": "cfg"},
-            "kind must be one of 'dataflow', 'ast', 'ast-directed', 'tokens', got 'cfg'",
+            "kind must be one of 'dataflow', 'ast', 'ast-directed', 'tokens', 'dataflow-sequential', got 'cfg'",
         ),
         ("def f(): pass", {"mask": "all"}, "mask must be 'strict', 'paper' or None, got 'all'"),
     ],

@@ -13,6 +13,7 @@ from magnetite.linalg.potential import checked_potential
 from tests.training.test_config import made
 
 SIZES = {"magnetic": "k", "laplacian": "k", "walks": "steps", "svd": "rank", "sinusoidal": "width", "depth": "cap"}
+SIZES |= {"walk-sums": "top", "sparse-walks": "steps", "relatives": "reach"}
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import magnetite as mt
-from magnetite.encodings import ENCODINGS, Depth, Sinusoidal, SparseRandomWalk
+from magnetite.encodings import ENCODINGS, Depth, Relatives, Sinusoidal, SparseRandomWalk, WalkSums
 from tests.conftest import odd_digraphs
 
 OPTIONS: list[Any] = [
@@ -19,6 +19,8 @@ OPTIONS: list[Any] = [
     mt.RandomWalk(steps=5, restart=None, reverse=False, dtype=torch.float64),
     mt.RandomWalk(dtype=torch.float16),
     SparseRandomWalk(top=5),
+    WalkSums(top=5),
+    Relatives(reach=2, top=5),
     mt.SVD(rank=3),
     mt.SVD(rank=40, dtype=torch.float64),
     Sinusoidal(width=8),

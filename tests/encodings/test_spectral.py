@@ -180,3 +180,18 @@ def test_laplacian_is_blind_to_direction(odd):
     adjacency = torch.from_numpy(odd[3].to_scipy()[0].toarray())
     values = torch.linalg.eigvalsh(laplacian(adjacency))[:4]
     torch.testing.assert_close(forward[3].values[: len(values)], values.float(), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("encoding", [mt.MagneticLaplacian, mt.Laplacian])
+def test_parallel_edges_that_count_once_are_those_of_the_simple_graph(encoding):
+    doubled = [[0, 0, 1, 3, 2, 2], [1, 1, 2, 0, 3, 3]]
+    simple = [[0, 1, 2, 3], [1, 2, 3, 0]]
+    graphs, plain = (mt.Digraphs.from_edges([edges, [[0, 1], [1, 0]]]) for edges in (doubled, simple))
+    once, expected = encoding(k=3, parallel="once")(graphs), encoding(k=3)(plain)
+    assert torch.equal(once.values, expected.values) and torch.equal(once.vectors, expected.vectors)
+    assert not torch.allclose(encoding(k=3)(graphs).values, expected.values)
+    weighted = mt.Digraphs.from_edges([[0, 0, 1], [1, 1, 2]], edge_weight=[1.0, 3.0, 2.0])
+    largest = mt.Digraphs.from_edges([[0, 1], [1, 2]], edge_weight=[3.0, 2.0])
+    assert torch.equal(encoding(k=3, parallel="once")(weighted).values, encoding(k=3)(largest).values)
+    with pytest.raises(ValueError, match="unknown parallel 'twice': choose one of summed, once"):
+        encoding(k=3, parallel="twice")

@@ -23,6 +23,8 @@ METHODS = {
     "depth": mt.Depth(),
     "walks": mt.RandomWalk(steps=2),
     "sparse walks": mt.SparseRandomWalk(steps=2, top=3),
+    "sums": mt.WalkSums(steps=2, top=3),
+    "relatives, like walks": mt.Relatives(reach=2, top=3),
 }
 
 

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 
 import magnetite as mt
+from magnetite.linalg import walks as linalg_walks
 from magnetite.testing import assert_permutation_equivariant, digraphs
 
 
@@ -56,3 +57,24 @@ def test_half_precision_is_rounded_once(odd):
 def test_bad_parameters(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         mt.RandomWalk(**bad)
+
+
+@settings(max_examples=10)
+@given(digraphs(max_nodes=8))
+def test_walk_sums_are_those_of_the_likeliest_pairs_and_of_all_pairs(graphs):
+    found = mt.WalkSums(steps=2, restart=None, top=5, tolerance=0.0)(graphs)
+    pairs = mt.SparseRandomWalk(steps=2, restart=None, top=5, tolerance=0.0)(graphs)
+    torch.testing.assert_close(found.values, pairs.sums().values)
+    every = mt.WalkSums(steps=2, restart=None, top=8, tolerance=0.0)(graphs)
+    walks = mt.RandomWalk(steps=2, restart=None)(graphs)
+    expected = torch.cat([torch.cat([each.sum(0), each.square().sum(0)], dim=1) for each in walks])
+    torch.testing.assert_close(every.values, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_walk_sums_are_added_up_part_by_part(monkeypatch):
+    graphs = mt.Digraphs.from_edges(torch.randint(50, (2, 200), generator=torch.Generator().manual_seed(0)))
+    whole = mt.WalkSums(steps=2, top=6)(graphs).values
+    monkeypatch.setattr(linalg_walks, "SUMMED_AT_ONCE", 7)
+    torch.testing.assert_close(mt.WalkSums(steps=2, top=6)(graphs).values, whole)
+    with pytest.raises(ValueError, match="tolerance must be above 0"):
+        mt.WalkSums(tolerance=0.0)

@@ -14,7 +14,7 @@ case. Cases depend on `random` alone, so `python -m tests.fuzz NAME --seed S --c
 
     python -m tests.fuzz                            all targets in turn, with a new seed, until Ctrl-C (`make fuzz`)
     python -m tests.fuzz files --seed 0 --cases 50  some cases of one target
-    python -m tests.fuzz --cases all --seed 0 --out results/reliability.json      the table of docs/reliability.md
+    python -m tests.fuzz --cases all --seed 0 --out results/reliability.json  the table of docs/concepts/reliability.md
     python -m tests.fuzz … --tree ../before         the same cases against another source tree
 """
 

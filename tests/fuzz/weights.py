@@ -65,7 +65,7 @@ def _weights(random: np.random.Generator, count: int) -> np.ndarray:
 def defined(
     edges: np.ndarray, size: int, weights: np.ndarray, q: float, convention: str, normalised: bool
 ) -> tuple[np.ndarray, float]:
-    """The Laplacian of a convention as `docs/conventions.md` defines it, and the scale of its rounding errors.
+    """The Laplacian of a convention as `docs/concepts/conventions.md` defines it, and the scale of its rounding errors.
 
     A heavy self-loop adds to the degree what its entry takes away: their difference has the rounding errors of both.
     """

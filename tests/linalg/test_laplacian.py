@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch_geometric_signed_directed.utils.directed.get_magnetic_Laplacian import get_magnetic_Laplacian
 
-from magnetite.linalg.laplacian import laplacian, magnetic_laplacian, shifted_laplacian
+from magnetite.linalg.laplacian import laplacian, magnetic_laplacian
 from magnetite.linalg.phase import CONVENTIONS
 from magnetite.linalg.potential import Relative, checked_potential
 
@@ -145,21 +145,3 @@ def test_bad_potentials(q):
 def test_unknown_convention_lists_the_known():
     with pytest.raises(ValueError, match="paper, networkx, pygsd, multi-q"):
         magnetic_laplacian(torch.zeros(1, 1), 0.1, convention="fermi")
-
-
-@pytest.mark.parametrize("q", [0.0, 0.1, 0.25])
-def test_the_shifted_laplacian_is_the_normalised_one_less_the_identity(q):
-    weights = random_weighted(seed=5)
-    real, imag = shifted_laplacian(weights.float(), q)
-    expected = magnetic_laplacian(weights, q) - torch.eye(weights.shape[-1])
-    isolated = (weights + weights.mT).sum(-1) == 0
-    expected = expected.masked_fill(torch.diag_embed(isolated), 0)
-    torch.testing.assert_close(torch.complex(real, imag), expected.to(torch.complex64), rtol=0, atol=1e-6)
-
-
-def test_the_shifted_laplacian_has_finite_gradients():
-    weights = random_weighted(seed=6).float().requires_grad_()
-    real, imag = shifted_laplacian(weights, 0.2)
-    (real + imag).sum().backward()
-    assert weights.grad is not None
-    assert weights.grad.isfinite().all()

@@ -184,3 +184,19 @@ def test_bad_reaches_are_named():
         nn.DigraphTransformer(WIDTH, 1, nn.GraphHead(2), reach="up")
     with pytest.raises(ValueError, match="needs at least two heads, got heads=1"):
         nn.DigraphTransformer(WIDTH, 1, nn.GraphHead(2), reach="directions", heads=1)
+
+
+def test_dropout_inside_the_feed_forward_network_follows_the_activation():
+    torch.manual_seed(0)
+    plain, dropping = (Block(8, heads=2, dropout=0.5, inner_dropout=inner) for inner in (False, True))
+    assert plain.state_dict().keys() == dropping.state_dict().keys()
+    dropping.load_state_dict(plain.state_dict())
+    states = torch.randn(5, 8)
+    torch.testing.assert_close(dropping.eval().feed_forward(states), plain.eval().feed_forward(states))
+    hidden = []
+    dropping.train().feed_forward[2].register_forward_pre_hook(lambda _, given: hidden.append(given[0]))
+    dropping.feed_forward(states)
+    active = torch.nn.functional.gelu(plain.feed_forward[0](states))
+    kept = hidden[0] != 0
+    assert 0.3 < kept.float().mean() < 0.7
+    torch.testing.assert_close(hidden[0][kept], 2 * active[kept])

@@ -21,6 +21,8 @@ QUICK = [
     "two encoders, pre-norm",
     "SAT++",
     "MagNet",
+    "linear attention, DirGNN",
+    "sparse attention, walks",
 ]
 """Models that together use nearly every module."""
 
@@ -45,7 +47,7 @@ def test_models_are_one_graph_and_compiled_once_per_shape():
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 def test_every_model_is_one_graph_and_compiled_once_per_shape(backend):
-    check(backend, list(ZOO))
+    check(backend, [name for name, row in ZOO.items() if row.compiles])
 
 
 @pytest.mark.gpu

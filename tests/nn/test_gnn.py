@@ -58,3 +58,28 @@ def test_graph_tokens_exchange_no_messages(make):
 def test_a_graph_token_that_no_message_reaches_is_rejected(make):
     with pytest.raises(ValueError, match="readout='cls' needs attention: give the head readout='mean' or 'sum'"):
         make(nn.GraphHead(2, readout="cls"))
+
+
+def test_dirgnn_is_its_formula_with_dense_matrices():
+    torch.manual_seed(0)
+    graphs = generic_digraphs(5, count=1)
+    matrix = torch.from_numpy(graphs.to_scipy()[0].toarray()).float()
+    out, into = (matrix.sum(side).clamp(min=1e-9).rsqrt() for side in (1, 0))
+    matrix = out[:, None] * matrix * into
+    network, states = nn.DirGNN(WIDTH, steps=2, alpha=0.3), torch.randn(graphs.num_nodes, WIDTH)
+    found = [states]
+    for step in network.steps:
+        mixed = 0.3 * matrix @ step.after(found[-1]) + 0.7 * matrix.T @ step.before(found[-1])
+        found.append(torch.nn.functional.gelu(step.own(found[-1]) + mixed))
+    expected = network.out(network.norm(torch.cat(found, dim=-1)))
+    torch.testing.assert_close(network(states, mt.batch(graphs)), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_alpha_chooses_between_successors_and_predecessors():
+    states = torch.eye(3)
+    for alpha, changed in ((1.0, [True, False]), (0.0, [False, True])):
+        network = nn.DirGNN(3, steps=1, alpha=alpha)
+        here = network(states, mt.batch(mt.Digraphs.from_edges([[0], [1]], num_nodes=3)))
+        none = network(states, mt.batch(mt.Digraphs.from_edges(torch.empty(2, 0, dtype=torch.long), num_nodes=3)))
+        assert [bool(row) for row in (here != none).any(1)[:2]] == changed
+        assert torch.equal(here[2], none[2])

@@ -176,6 +176,7 @@ HEADS: dict[str, tuple[Head, dict[str, object]]] = {
     "repeated": (nn.GraphHead(2), {"repeats": 3}),
     "relatives": (nn.GraphHead(2), {"reach": "relatives"}),
     "directions": (nn.GraphHead(2, "sum"), {"reach": "directions", "length_scaled": True}),
+    "linear": (nn.GraphHead(2), {"attention": nn.LinearAttention(WIDTH), "norm": "pre"}),
     "GCN": (nn.GraphHead(2, "sum"), {"local": nn.GCN(WIDTH, steps=1), "degree_scaled": True}),
 }
 

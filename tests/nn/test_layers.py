@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from magnetite.nn.layers import Norm
+from magnetite.nn.layers import Norm, start_by_fan_in
 
 
 def test_gradients_of_a_norm_are_summed_in_single_precision():
@@ -37,3 +37,16 @@ def test_both_forms_of_a_norm_are_the_same(width, device):
         gradients.append(torch.autograd.grad(outputs[-1].square().sum(), [rows, *norm.parameters()]))
     torch.testing.assert_close(outputs[0], outputs[1])
     torch.testing.assert_close(gradients[0], gradients[1])
+
+
+def test_matrices_that_start_by_fan_in():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 512), torch.nn.LayerNorm(512), torch.nn.Linear(512, 3, bias=False))
+    start_by_fan_in(model)
+    for layer in (model[0], model[2]):
+        scaled = layer.weight.detach() * layer.in_features**0.5
+        assert scaled.abs().max() <= 2
+        assert float(scaled.std()) == pytest.approx(0.8796, abs=0.03)  # of a standard normal, truncated to [−2, 2]
+        assert float(scaled.mean()) == pytest.approx(0, abs=0.06)
+    assert not model[0].bias.any()
+    assert bool((model[1].weight == 1).all())

@@ -33,5 +33,8 @@ def test_no_type_shares_the_last_category():
     assert CodeSizes().nodes["node_type"] == len(NODE_TYPES)
     assert CodeSizes().edges["edge_type"] == len(EDGE_TYPES)
     assert CodeSizes.of("dataflow").edges["edge_name"] == len(EDGE_NAMES)
-    with pytest.raises(ValueError, match="kind must be one of 'dataflow', 'ast', 'ast-directed', 'tokens', got 'tree'"):
+    with pytest.raises(
+        ValueError,
+        match="kind must be one of 'dataflow', 'ast', 'ast-directed', 'tokens', 'dataflow-sequential', got 'tree'",
+    ):
         CodeSizes.of("tree")

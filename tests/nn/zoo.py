@@ -28,6 +28,7 @@ class Row:
     sees_directions: bool = True
     sees_numbers: bool = False
     pair_channels: int = 0
+    compiles: bool = True
 
     def pair_model(self) -> nn.GraphModel:
         """The model with a head for node pairs."""
@@ -53,7 +54,7 @@ def spe(**options: object) -> Callable[[], nn.PositionEncoder]:
     return lambda: nn.SPE(K, hidden=WIDTH, channels=4, **options)
 
 
-def local(make: Callable[[], nn.GNN | nn.GCN], *encoders: Callable[[], nn.PositionEncoder]) -> Make:
+def local(make: Callable[[], nn.Module], *encoders: Callable[[], nn.PositionEncoder]) -> Make:
     return lambda head: nn.DigraphGNN(WIDTH, head, make(), [make() for make in encoders] or None)
 
 
@@ -88,6 +89,7 @@ ZOO: dict[str, Row] = {
     "walks, pairs": Row(
         transformer(lambda: nn.WalkEncoder(WIDTH), lambda: nn.PairWalkEncoder(steps=3)), pair_channels=6
     ),
+    "walk sums": Row(transformer(lambda: nn.WalkSumsEncoder(WIDTH))),
     "SVD": Row(transformer(lambda: nn.SVDEncoder(K, WIDTH))),
     "sinusoidal": Row(transformer(lambda: nn.SinusoidalEncoder(WIDTH)), sees_directions=False, sees_numbers=True),
     "depth": Row(transformer(lambda: nn.DepthEncoder(WIDTH))),
@@ -97,11 +99,34 @@ ZOO: dict[str, Row] = {
         sees_directions=False,
     ),
     "SAT++": Row(transformer(magnetic(), local=nn.GNN(WIDTH, edge_features=edges()), degree_scaled=True)),
+    "linear attention": Row(transformer(magnetic(), attention=nn.LinearAttention(WIDTH, HEADS))),
+    "linear attention, GNN": Row(
+        transformer(magnetic(), attention=nn.LinearAttention(WIDTH, HEADS), local=nn.GNN(WIDTH), local_added=True)
+    ),
+    "sparse attention, relatives": Row(
+        transformer(
+            lambda: nn.WalkSumsEncoder(WIDTH),
+            lambda: nn.SparseBiasEncoder(HEADS, LAYERS),
+            attention=nn.SparseAttention(WIDTH, HEADS),
+        )
+    ),
+    "sparse attention, walks": Row(
+        transformer(
+            lambda: nn.WalkSumsEncoder(WIDTH),
+            lambda: nn.SparseBiasEncoder(HEADS, LAYERS, mt.SparseRandomWalk(steps=2, top=16)),
+            attention=nn.SparseAttention(WIDTH, HEADS),
+        )
+    ),
     "GNN": Row(local(lambda: nn.GNN(WIDTH))),
     "GNN, edge features": Row(local(lambda: nn.GNN(WIDTH, edge_features=edges()))),
     "GNN, undirected": Row(local(lambda: nn.GNN(WIDTH, directed=False)), sees_directions=False),
     "GNN, magnetic": Row(local(lambda: nn.GNN(WIDTH), magnetic())),
     "GCN": Row(local(lambda: nn.GCN(WIDTH, edge_features=edges())), sees_directions=False),
+    "DirGNN": Row(local(lambda: nn.DirGNN(WIDTH, steps=2, alpha=0.3))),
+    "linear attention, DirGNN": Row(
+        transformer(attention=nn.LinearAttention(WIDTH, HEADS), local=nn.DirGNN(WIDTH), local_added=True, norm="pre")
+    ),
+    "TopologicalGRU": Row(local(lambda: nn.TopologicalGRU(WIDTH)), compiles=False),
     "MagNet": Row(lambda head: nn.MagNet(WIDTH, LAYERS, head)),
     "MagNet, q=0": Row(lambda head: nn.MagNet(WIDTH, LAYERS, head, q=0.0), sees_directions=False),
 }

@@ -297,7 +297,7 @@ def test_kept_results_give_the_kept_figures(tmp_path, capsys):
     """Claims and hypotheses from `results/cells` are those in `results/`."""
     kept = Path(__file__).parents[2] / "results"
     read = ("figure-examples.json", "figure-topological-sorts.json", "distributions.json", "reorderings.json")
-    for name in ("cells", *read):
+    for name in ("cells", "repeat", *read):
         (tmp_path / name).symlink_to(kept / name)
     for name in ("claims", "hypotheses", "figure-sorting", "figure-playground"):
         TRAINED[name](Request(tmp_path, train=False))

@@ -46,8 +46,8 @@ def test_every_stored_figure_is_complete_and_has_the_width_of_a_column_or_a_page
 
 
 def test_the_documentation_shows_every_figure_and_its_command():
-    text = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
-    shown = set(re.findall(r"\]\(\.\./results/(figure-[a-z-]+)\.png\)", text))
+    text = (ROOT / "docs" / "results" / "figures.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"\]\(\.\./\.\./results/(figure-[a-z-]+)\.png\)", text))
     assert shown == {path.stem for path in (ROOT / "results").glob("figure-*.png")}
     assert shown == set(re.findall(r"`python -m paper (figure-[a-z-]+)", text))
 

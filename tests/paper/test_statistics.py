@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from paper.statistics import Bootstrap, mean_and_error
+from paper.statistics import Bootstrap, Spread, mean_and_error
 
 
 def test_standard_error_by_hand():
@@ -75,3 +75,29 @@ def test_ratios_to_a_row_that_may_score_nothing():
     found = Bootstrap(np.array([1, 2])).ratio(np.ones(2), np.array([0.0, 1.0]))
     assert (found.value, found.low, found.high) == (2, 1, np.inf)  # a quarter of the draws is the first project alone
     assert Bootstrap(np.array([1, 2])).ratio(np.ones(2), np.zeros(2)).value == np.inf
+
+
+def test_the_pooled_spread_by_hand():
+    spread = Spread.pooled([[1.0, 3.0], [10.0, 10.0, 13.0], [7.0]])
+    assert spread.freedom == 3
+    assert spread.deviation == pytest.approx(((1 + 1 + 1 + 1 + 4) / 3) ** 0.5)
+    assert Spread.pooled([[1.0], [2.0]]) == Spread(None, 0)
+    assert Spread(None, 0).interval(1.0, [1, 1]).high == float("inf")
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_intervals_cover_the_true_difference_at_their_level(level):
+    rng, covered = np.random.default_rng(0), []
+    for _ in range(2000):
+        groups = [rng.normal(mean, 0.3, size) for mean, size in ((0, 2), (5, 3), (2, 2))]
+        first, second = groups[1], rng.normal(4.0, 0.3, 1)
+        interval = Spread.pooled(groups).interval(first.mean() - second.mean(), [3, 1], level)
+        covered.append(interval.low <= 1.0 <= interval.high)
+    assert np.mean(covered) == pytest.approx(level, abs=0.025)
+
+
+def test_more_seeds_and_a_lower_level_give_shorter_intervals():
+    spread = Spread(1.0, 5)
+    widths = [spread.interval(0.0, [runs, runs], level).high for runs, level in ((1, 0.95), (3, 0.95), (3, 0.8))]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] == pytest.approx(widths[1] * 3**0.5)

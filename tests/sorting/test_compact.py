@@ -6,6 +6,7 @@ import torch
 from magnetite.sorting import (
     SortingNetwork,
     SortingNetworks,
+    beginnings,
     compact,
     damaged,
     depths,
@@ -135,3 +136,13 @@ def test_known_networks_and_their_damaged_copies():
     assert not any(sorts(net) for net in wrong)
     removed = [net for net in wrong if len(net) < {4: 5, 5: 9}[net.length]]
     assert len(removed) == 2 * (5 + 9)  # none of the smallest networks sorts without any of its comparators
+
+
+def test_a_beginning_is_a_proper_part_of_its_network_whatever_comes_before():
+    networks = generate(60, lengths=range(2, 8), seed=3)
+    parts = beginnings(networks, seed=1)
+    for part, network in zip(parts, networks, strict=True):
+        assert 1 <= len(part) < len(network) or len(network) == 1
+        assert network.comparators[: len(part)] == part.comparators
+        assert part.length == network.length
+    assert list(beginnings(networks[20:], seed=1, start=20)) == list(parts)[20:]

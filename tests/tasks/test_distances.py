@@ -179,3 +179,23 @@ def test_cuda_gives_the_same_bytes(acyclic, target):
     here, there = task.shard("train", 0), task.shard("train", 0, device="cuda")
     for name, tensor in here.tensors().items():
         assert torch.equal(tensor, there.tensors()[name].cpu()), name
+
+
+def test_self_loops_have_the_probability_of_other_edges_and_change_no_target():
+    start = generated(4000, False, size=16)
+    with_loops = random_edges(start, False, self_loops=True)
+    assert same(with_loops[:500], _edges_dense(start, False, slice(0, 500), self_loops=True))
+    loops = with_loops.edges[0] == with_loops.edges[1]
+    rest = with_loops.replace(
+        edges=with_loops.edges[:, ~loops],
+        edge_ptr=torch.searchsorted((~loops).nonzero()[:, 0], with_loops.edge_ptr),
+    )
+    assert same(rest, random_edges(start, False))  # a self-loop never joins components
+    matrices = _dense_edges(start.keys, start.sizes, start.thresholds, False, self_loops=True).double()
+    assert float(matrices.diagonal(dim1=1, dim2=2).mean()) == pytest.approx(float(matrices.mean()), abs=0.003)
+    for target in TARGETS:
+        one, two = (pair_targets(graphs[:50], target) for graphs in (with_loops, rest))
+        assert torch.equal(one.mask, two.mask)
+        assert torch.equal(one.values[one.mask], two.values[two.mask])
+    acyclic = generated(50, True)
+    assert same(random_edges(acyclic, True, self_loops=True), random_edges(acyclic, True))

@@ -120,3 +120,24 @@ def test_f1_is_not_clipped():
     assert f1(9, 1, 1) == pytest.approx(0.9)
     assert f1(1, 99, 99) == pytest.approx(0.01)
     assert math.isnan(f1(0, 0, 0))
+
+
+def test_the_error_by_graph_is_the_mean_of_the_errors_of_graphs():
+    task = Distances(target="directed-distance", per_size=2)
+    examples = task.shard("test", 0)
+    query = examples.targets.query()
+    outputs = torch.rand(query.labels.numel(), 1, generator=torch.Generator().manual_seed(0)) * 5
+    metric = task.metric()
+    metric.update(outputs, mt.batch(examples.graphs, query=query))
+    each = [
+        float((outputs[part, 0] - query.labels[part]).square().mean().sqrt())
+        for part in (slice(*ends) for ends in zip(query.query_ptr, query.query_ptr[1:], strict=False))
+        if part.stop > part.start
+    ]
+    assert metric.compute()["rmse_by_graph"] == pytest.approx(sum(each) / len(each), rel=1e-6)
+    parts, ids = task.metric(), torch.arange(len(examples.graphs))
+    for some in ids.split(5):  # batches add up
+        whole = mt.batch(examples.graphs, query=query, ids=some)
+        ends = query.query_ptr[some[0]], query.query_ptr[some[-1] + 1]
+        parts.update(outputs[slice(*ends)], whole)
+    assert parts.compute()["rmse_by_graph"] == pytest.approx(sum(each) / len(each), rel=1e-6)

@@ -5,8 +5,9 @@ import torch
 
 import magnetite as mt
 from magnetite.sorting import SortingNetworks
+from magnetite.sorting.matched import KINDS
 from magnetite.tasks import Sorting
-from magnetite.tasks.sorting import WireNodes
+from magnetite.tasks.sorting import GROUPS, UNFINISHED, WireNodes
 
 
 def networks_of(graphs) -> SortingNetworks:
@@ -161,7 +162,19 @@ def test_mixed_shards_and_streams_are_parts_of_one_whole():
     assert int(first.graphs.graph_features["label"].sum()) == 32
 
 
+def test_unfinished_networks_are_incorrect_and_take_the_place_of_others():
+    plain, cut = (Sorting(train=400, unfinished=share, **MIXED).shard("train", 0).graphs for share in (0.0, 0.5))
+    assert torch.equal(networks_of(cut).is_correct().long(), cut.graph_features["label"])
+    kinds = cut.graph_features["kind"]
+    assert 0.4 < float((kinds[400:] == GROUPS.index(UNFINISHED)).double().mean()) < 0.6
+    assert list(networks_of(cut)[:400]) == list(networks_of(plain)[:400])
+    whole, parts = set(networks_of(plain)[400:]), networks_of(cut)[400:]
+    assert all((net in whole) == (kind < len(KINDS)) for net, kind in zip(parts, kinds[400:].tolist(), strict=True))
+
+
 def test_options_of_the_mixture_are_checked():
+    with pytest.raises(ValueError, match="unfinished has no effect"):
+        Sorting(unfinished=0.5)
     with pytest.raises(ValueError, match=r"compact \+ merging must be at most 1"):
         Sorting(compact=0.7, merging=0.7)
     with pytest.raises(ValueError, match="train_reversed has no effect"):
@@ -205,3 +218,9 @@ def test_ports_say_which_output_enters_which_input():
     one, two = wires[source].gather(1, ports[:, :1]), wires[target].gather(1, ports[:, 1:])
     assert torch.equal(one, two)  # the wire of the edge
     assert task.edge_embedding() is not None and Sorting().edge_embedding() is None
+
+
+def test_the_base_of_the_codes_of_wires_is_an_option():
+    rates = Sorting(base=26.0).embedding().rates
+    assert rates[0] == 1 and float(rates[1]) == pytest.approx(26 ** (-2 / 64))
+    assert float(Sorting().embedding().rates[1]) == pytest.approx(100 ** (-2 / 64))

@@ -54,7 +54,7 @@ def test_the_papers_settings():
     assert distances.to_dict()["model"] == {
         "name": "transformer", "width": 256, "layers": 4, "heads": 4, "expansion": 4, "dropout": 0.185, "norm": "post",
         "local": 0, "length_scaled": False, "readout": "cls", "local_added": False,
-        "repeats": 1, "reach": "all",
+        "repeats": 1, "reach": "all", "attention": "full", "init": "uniform", "inner_dropout": False,
     }  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def test_the_hash_is_of_what_decides_the_result():
         ("optim.warmup=-1", "optim: warmup must be a non-negative number, got -1.0"),
         ("model.width=true", "model.width must be an integer such as 256, got True"),
         ("model.name=oracle", "unknown model 'oracle': choose one of transformer, sat, gnn, magnet"),
-        ("model.places=3", "unknown option model.places: choose one of width, layers"),
+        ("model.places=3", "unknown option model.places: choose one of width, init, layers"),
         ("task.borders=-1", "task: borders must be a non-negative integer, got -1"),
         ("encoding.colour=1", "unknown option encoding.colour: choose one of k, q, normalised"),
         ("encoding.magnetic.colour=1", "unknown option encoding.magnetic.colour: choose one of k, q"),
@@ -149,7 +149,9 @@ def test_bad_overrides_are_named(override, message):
 
 def test_another_kind_of_model_takes_the_options_that_it_knows_from_the_preset():
     config = configuration("sorting", "none", "quick", {"model": {"name": "gnn", "steps": 2}})
-    assert config.to_dict()["model"] == {"name": "gnn", "width": 64, "steps": 2, "directed": True}
+    assert config.to_dict()["model"] == {
+        "name": "gnn", "width": 64, "init": "uniform", "steps": 2, "directed": True, "network": "gnn"
+    }  # fmt: skip
 
 
 def test_parameters_are_a_function_of_the_seed():
@@ -216,6 +218,7 @@ def test_every_encoding_has_an_encoder_and_every_encoder_an_encoding():
 @pytest.mark.parametrize("encoding", [name for name in names_known() if name != "pair-walks"])
 def test_any_encoding_has_room_for_walks_between_pairs(encoding):
     changes = ["model.width=32", "model.layers=1", "task.train=4"]
+    changes += ["model.attention=sparse"] * (encoding in ("sparse-walks", "relatives", "sparse-bias"))
     names = "pair-walks" if encoding == "none" else f"{encoding}+pair-walks"
     config = configuration("distances", names, overrides=[*changes, "encoding.pair-walks.steps=2"])
     model = build_model(config.task, config.encoding, config.model, seed=0)

@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from magnetite.cli import app
@@ -196,3 +197,39 @@ def test_a_foreign_checkpoint_is_rejected(trainer, tmp_path):
     trainer(tiny("none", "optim.epochs=0.17"), tmp_path).run()
     with pytest.raises(DamagedFile, match="a model of another configuration"):
         trainer(tiny("magnetic", "optim.epochs=0.17"), tmp_path, resume=True)
+
+
+@pytest.mark.parametrize("settings", [["optim.average=0.5"], ["optim.clipped=update", "optim.average=0.9"]])
+def test_a_stopped_run_with_an_average_continues_to_the_same_bytes(trainer, tmp_path, monkeypatch, settings):
+    config = tiny("none", *settings)
+    whole = trainer(config, tmp_path / "whole")
+    whole.run()
+
+    def stop_at_five(self, block, step, original=Trainer.step):
+        original(self, block, step)
+        if self.progress.step == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Trainer, "step", stop_at_five)
+    with pytest.raises(Interrupted):
+        trainer(config, tmp_path / "parts").run()
+    monkeypatch.undo()
+    trainer(config, tmp_path / "parts", resume=True).run()
+    assert parameters(tmp_path / "parts") == parameters(tmp_path / "whole")
+    assert logged(tmp_path / "parts", "valid") == logged(tmp_path / "whole", "valid")
+    assert [path for path in parameters(tmp_path / "whole") if path.endswith("average.safetensors")]
+
+
+def test_averages_are_evaluated_and_saved_as_the_best_model(trainer, tmp_path):
+    made = trainer(tiny("none", "optim.average=0.9", "optim.epochs=1"), tmp_path / "run")
+    made.run()
+    best = dict(made.model.named_parameters())  # loaded after the last step
+    assert all(torch.equal(best[name], value) for name, value in made.average.values.items())
+    found = made.evaluate(made.valid)
+    assert found["loss"] == pytest.approx(logged(tmp_path / "run", "valid")[-1]["loss"], rel=1e-5)
+
+
+def test_a_run_with_an_average_is_not_resumed_without_it(trainer, tmp_path):
+    trainer(tiny("none", "optim.average=0.9", "optim.epochs=0.34"), tmp_path / "run").run()
+    with pytest.raises(DamagedFile, match="cannot be resumed"):
+        trainer(tiny("none", "optim.epochs=0.34"), tmp_path / "run", resume=True)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -20,7 +19,8 @@ from magnetite.training.trained import Run, train
 from tests.tasks.own_data import paths, with_targets
 from tests.training.conftest import logged, parameters
 
-HLS = Path(__file__).parents[1] / "data" / "hls-dfg"
+ROOT = Path(__file__).parents[2]
+HLS = ROOT / "tests" / "data" / "hls-dfg"
 SMALL = {"optim.epochs": 2, "optim.warmup": 0.5, "model.width": 16, "model.layers": 1, "encoding.k": 4}
 
 
@@ -51,20 +51,6 @@ def test_text_classes_come_back_from_a_run(tmp_path):
     assert set(Run(run.folder).predict(graphs)) <= {"short", "round"}
     table = run.schema.table(run.outputs(graphs))
     assert list(table) == ["shape", "shape_probability_round", "shape_probability_short"]
-
-
-ROOT = Path(__file__).parents[2]
-SNIPPETS = re.findall(r"```python\n((?!>>>).*?)```", (ROOT / "docs" / "own-data.md").read_text(), re.DOTALL)
-
-
-@pytest.mark.usefixtures("one_thread")
-@pytest.mark.parametrize("snippet", SNIPPETS)
-def test_the_snippets_of_the_documentation(snippet, tmp_path, monkeypatch, capsys):
-    assert len(SNIPPETS) == 4 and len(snippet.splitlines()) <= 8
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(mt, "train", lambda task, **given: train(task, device="cpu", settings=SMALL, **given))
-    exec(snippet, {})
-    assert "tensor" in capsys.readouterr().out
 
 
 def flow(nodes: int, edges: int, noise: float, seed: int) -> mt.Digraphs:

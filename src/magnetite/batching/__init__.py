@@ -4,9 +4,22 @@ Only this package handles padding: models keep packed states, and call `Batch.pa
 rectangular tensors.
 """
 
-from magnetite.batching.batch import Batch, BatchedEigenpairs
+from magnetite.batching.batch import Batch, BatchedEigenpairs, BatchedTopPairs
 from magnetite.batching.buckets import BatchShape, Bucket
 from magnetite.batching.gather import batch, gather
+from magnetite.batching.neighbours import Neighbourhoods, sampled_batch
 from magnetite.batching.query import Query, QueryPairs
 
-__all__ = ["Batch", "BatchShape", "BatchedEigenpairs", "Bucket", "Query", "QueryPairs", "batch", "gather"]
+__all__ = [
+    "Batch",
+    "BatchShape",
+    "BatchedEigenpairs",
+    "BatchedTopPairs",
+    "Bucket",
+    "Neighbourhoods",
+    "Query",
+    "QueryPairs",
+    "batch",
+    "gather",
+    "sampled_batch",
+]

@@ -31,6 +31,21 @@ class BatchedEigenpairs:
 
 
 @dataclass(frozen=True, eq=False)
+class BatchedTopPairs:
+    """Features of some node pairs of the graphs of a batch: those of each node with up to `top` others.
+
+    Args:
+        landing: The other nodes, as packed node numbers; the node itself where there are fewer.
+        mask: Which of them exist; a node always has itself, even if no other node is listed.
+        values: Features of the pairs, zero where there is none.
+    """
+
+    landing: Int[Tensor, "nodes top"]
+    mask: Bool[Tensor, "nodes top"]
+    values: Float[Tensor, "nodes top f"]
+
+
+@dataclass(frozen=True, eq=False)
 class Places:
     """The mapping between packed tokens (all nodes, then one graph token per graph) and positions in padded buckets.
 
@@ -60,6 +75,7 @@ class Batch:
 
     Args:
         sizes: Nodes per graph.
+        whole_sizes: Nodes per graph before neighbourhoods were sampled from it; otherwise equal to `sizes`.
         node_graph: The graph of each node.
         node_mask: Which nodes are real.
         edge_index: Source and target of each edge, as packed node numbers.
@@ -68,8 +84,8 @@ class Batch:
         node_features: Features per node, by name.
         edge_features: Features per edge, by name.
         graph_features: Features per graph, by name.
-        encodings: Encodings by name: `BatchedEigenpairs`, a tensor with one row per node, or one `[b, n, n, f]` tensor
-            per bucket.
+        encodings: Encodings by name: `BatchedEigenpairs`, `BatchedTopPairs`, a tensor with one row per node, or one
+            `[b, n, n, f]` tensor per bucket.
         query: Query pairs for which a `PairHead` predicts; None for all node pairs.
         buckets: The padded shapes.
         places: The padded positions of nodes and graph tokens.
@@ -79,6 +95,7 @@ class Batch:
         self,
         *,
         sizes: Int[Tensor, " graphs"],
+        whole_sizes: Int[Tensor, " graphs"],
         node_graph: Int[Tensor, " nodes"],
         node_mask: Bool[Tensor, " nodes"],
         edge_index: Int[Tensor, "2 edges"],
@@ -92,7 +109,8 @@ class Batch:
         buckets: tuple[Bucket, ...],
         places: Places,
     ):
-        self.sizes, self.node_graph, self.node_mask = sizes, node_graph, node_mask
+        self.sizes, self.whole_sizes = sizes, whole_sizes
+        self.node_graph, self.node_mask = node_graph, node_mask
         self.edge_index, self.edge_mask, self.edge_weight = edge_index, edge_mask, edge_weight
         self.node_features, self.edge_features, self.graph_features = node_features, edge_features, graph_features
         self.encodings, self.query, self.buckets, self.places = encodings, query, buckets, places

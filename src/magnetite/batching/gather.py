@@ -9,15 +9,20 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from magnetite.batching.batch import Batch, BatchedEigenpairs, Places
+from magnetite.batching.batch import Batch, BatchedEigenpairs, BatchedTopPairs, Places
 from magnetite.batching.buckets import BatchShape, Layout, split_sizes
 from magnetite.batching.query import Query, QueryPairs
-from magnetite.encodings.results import Eigenpairs, NodeEncoding, PairEncoding
+from magnetite.encodings.results import Eigenpairs, NodeEncoding, PairEncoding, TopPairs
 from magnetite.graphs import Digraphs
 from magnetite.kernels._compat import assert_async
 from magnetite.packed import Packed, counts_of
 
-NAMES: dict[type[Packed], str] = {Eigenpairs: "eigenpairs", NodeEncoding: "nodes", PairEncoding: "pairs"}
+NAMES: dict[type[Packed], str] = {
+    Eigenpairs: "eigenpairs",
+    NodeEncoding: "nodes",
+    PairEncoding: "pairs",
+    TopPairs: "top_pairs",
+}
 """Default names of encodings, by the type of the result."""
 
 Ids = Sequence[int] | np.ndarray | Tensor
@@ -75,6 +80,7 @@ def gather(
     encodings: Mapping[str, Packed],
     query: QueryPairs | None = None,
     order: Int[np.ndarray, " chosen"] | None = None,
+    whole_sizes: Int[Tensor, " chosen"] | None = None,
 ) -> Batch:
     """Make a batch of a given shape, from arguments on one device, without synchronising with a GPU.
 
@@ -85,6 +91,7 @@ def gather(
         encodings: Results of encodings, by name.
         query: Query pairs for which a `PairHead` predicts.
         order: `order[i]` is the i-th graph in the buckets; None if the graphs fill the buckets in their own order.
+        whole_sizes: Number of nodes of the graphs that the chosen ones were sampled from.
     """
     device = graphs.device
     layout = Layout.of(shape.buckets, device) if order is None else Layout.sorted_by(shape.buckets, order, device)
@@ -98,6 +105,7 @@ def gather(
     weight = given.float() if graphs.weights is None else _single_precision(given, edges.mask)
     return Batch(
         sizes=sizes,
+        whole_sizes=sizes if whole_sizes is None else whole_sizes,
         node_graph=nodes.graph,
         node_mask=nodes.mask,
         edge_index=torch.where(edges.mask, ends.long() + nodes.start[edges.graph], anywhere),
@@ -189,12 +197,25 @@ def _encoding(part: Any, ids: Int[Tensor, " chosen"], nodes: _Ragged, layout: La
             ),
         )
         return BatchedEigenpairs(values.float(), nodes.take(vectors).float(), mask)
+    if isinstance(part, TopPairs):
+        return _top_pairs(part, nodes)
     axis, _ = part.axes.get("values", (None, 0))
     if axis == "pair":
         return _padded_pairs(part, ids, layout, shape)
     if axis == "node" and len(part.axes) == 1:
         return nodes.take(part.values)
     raise TypeError(f"{type(part).__name__} cannot be batched: give eigenpairs, node or pair encodings")
+
+
+def _top_pairs(part: TopPairs, nodes: _Ragged) -> BatchedTopPairs:
+    """The landing nodes as packed nodes of the batch; each node has itself in the last column, if it lists none."""
+    landing, own = nodes.take(part.landing).long(), torch.arange(nodes.mask.numel(), device=nodes.mask.device)
+    mask = (landing >= 0) & nodes.mask[:, None]
+    alone = ~mask.any(1)
+    mask = torch.cat([mask[:, :-1], mask[:, -1:] | alone[:, None]], dim=1)
+    listed = mask & ~alone[:, None]
+    landing = torch.where(listed, landing + nodes.start[nodes.graph][:, None], own[:, None])
+    return BatchedTopPairs(landing, mask, torch.where(listed[..., None], nodes.take(part.values).float(), 0.0))
 
 
 def _padded_pairs(

@@ -19,7 +19,8 @@ app = typer.Typer(
 )
 app.command(
     epilog="Example: magnetite encode graph.graphml --encoding magnetic --k 16 --out pe.npz --plot pe.png\n\n"
-    "Example: magnetite encode a.csv b.csv --encoding walks --steps 4 --out walks.safetensors"
+    "Example: magnetite encode a.csv b.csv --encoding walks --steps 4 --out walks.safetensors\n\n"
+    "Example: magnetite encode graphs/ --k 8 --workers 8 --out encoded"
 )(encode.encode)
 app.add_typer(data.app, name="data")
 app.add_typer(train.app, name="train")
@@ -40,7 +41,14 @@ app.command(epilog="Example: magnetite bench eigen --out results")(bench.bench)
 INTERRUPTED = 130
 """The exit code that typer returns after Ctrl-C."""
 
-EXTRAS = {"lightning": "train", "tensorboard": "train", "torch_geometric": "pyg", "starlette": "web", "uvicorn": "web"}
+EXTRAS = {
+    "lightning": "train",
+    "ray": "ray",
+    "starlette": "web",
+    "tensorboard": "train",
+    "torch_geometric": "pyg",
+    "uvicorn": "web",
+}
 """The extra that installs each optional dependency."""
 
 

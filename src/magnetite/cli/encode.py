@@ -1,19 +1,22 @@
 """`magnetite encode`: encodings of graphs in files."""
 
+import time
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from magnetite.cli._device import device_named
+from magnetite.cli._workers import FAILED, LISTED, RAY
 from magnetite.encodings import ENCODINGS, Depth, Eigenpairs, Laplacian, MagneticLaplacian, RandomWalk
 from magnetite.encodings.advice import COLUMNS
 from magnetite.encodings.advice import advise as find_advice
 from magnetite.encodings.cache import Encoding, cached, shards
+from magnetite.encodings.encoded import MANIFEST
 from magnetite.encodings.stored import node_table
 from magnetite.graphs import FORMATS, Digraphs, node_numbers, read_graphs
 from magnetite.io.files import (
@@ -29,6 +32,9 @@ from magnetite.linalg.potential import Potential, Relative
 from magnetite.packed import Packed
 from magnetite.version import __version__
 
+if TYPE_CHECKING:
+    from magnetite.corpus import Progress as EncodingProgress
+
 SIZES = ("k", "rank", "width", "cap")
 """Fields that `--k` may set; each encoding has one of them."""
 
@@ -37,12 +43,20 @@ DEFAULT_SIZE = 16
 
 
 def encode(
-    inputs: Annotated[list[Path], typer.Argument(help=f"Files with graphs: {' '.join(FORMATS)}.", show_default=False)],
+    inputs: Annotated[
+        list[Path],
+        typer.Argument(
+            help=f"Files with graphs: {' '.join(FORMATS)}; or a corpus: folders of files, of `magnetite data` or of "
+            "OGB, or module:name of a PyG data set.",
+            show_default=False,
+        ),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
             help=f"Output file: {' '.join(TENSOR_WRITERS)} for all tensors, {' '.join(TABLE_WRITERS)} for a table with "
-            "one row per node; needed unless --advise.",
+            "one row per node; for a corpus, a folder, and the same command continues after an interruption. Needed "
+            "unless --advise.",
             show_default=False,
         ),
     ] = None,
@@ -126,8 +140,25 @@ def encode(
     advise: Annotated[
         bool, typer.Option("--advise", help="Only print which encoding suits the graphs, why, and what each costs.")
     ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of processes that encode a corpus.", show_default="all cores, or all GPUs"),
+    ] = None,
+    ray: Annotated[str | None, typer.Option(help=RAY, show_default=False)] = None,
+    file_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="Files of a corpus: safetensors, or parquet with one row per graph.",
+            show_default="safetensors",
+        ),
+    ] = None,
 ) -> None:
-    """Encode the nodes of directed graphs in files."""
+    """Encode the nodes of directed graphs in files, or a whole corpus of graphs.
+
+    Exit code 0: everything was encoded. 3: some inputs of a corpus failed, the others were written; the same command
+    tries the failed ones again. 2: the input was rejected.
+    """
     if advise:
         print_advice(_read(inputs, weight, unweighted, nodes))
         return
@@ -135,6 +166,14 @@ def encode(
         raise ValueError("--out is missing: name the file to write, or use --advise")
     options = {"k": k, "q": q, "relative_q": relative_q, "normalised": normalised, "convention": convention}
     method = make_encoding(encoding, options | {"steps": steps, "restart": restart})
+    corpus = {"--workers": workers, "--ray": ray, "--format": file_format}
+    if any(value is not None for value in corpus.values()) or any(_is_corpus(path) for path in inputs):
+        left_out = {"--nodes": nodes, "--plot": plot, "--vector": vector, "--cache": cache}
+        for option, value in left_out.items():
+            if value is not None:
+                raise ValueError(f"{option} does not apply to a corpus (a folder, or --workers): leave it out")
+        _encode_corpus(inputs, method, out, file_format, workers, ray, device, _weights(weight, unweighted))
+        return
     check_outputs([out, *([plot] if plot else [])], [*inputs, *([nodes] if nodes else [])])
     _check_cache(cache, inputs)
     check_output(out)
@@ -242,13 +281,69 @@ def _check_cache(cache: Path | None, inputs: list[Path]) -> None:
 
 def _read(inputs: list[Path], weight: str | None, unweighted: bool, nodes: Path | None) -> Digraphs:
     """The graphs of all files, without features, which may differ between them."""
-    if weight is not None and unweighted:
-        raise ValueError("--weight and --unweighted were both given: choose one of them")
+    chosen = _weights(weight, unweighted)
     if nodes is not None and len(inputs) > 1:
         raise ValueError(f"--nodes belongs to one file of edges, got {len(inputs)} files: encode them one by one")
-    chosen = None if unweighted else True if weight is None else weight
     graphs = [read_graphs(path, chosen, nodes) for path in inputs]
     return Digraphs.concat(each.replace(node_features={}, edge_features={}, graph_features={}) for each in graphs)
+
+
+def _weights(weight: str | None, unweighted: bool) -> str | bool | None:
+    if weight is not None and unweighted:
+        raise ValueError("--weight and --unweighted were both given: choose one of them")
+    return None if unweighted else True if weight is None else weight
+
+
+def _is_corpus(path: Path) -> bool:
+    return path.is_dir() or (not path.exists() and ":" in path.name)
+
+
+def _encode_corpus(
+    inputs: list[Path],
+    method: Encoding[Packed],
+    out: Path,
+    file_format: str | None,
+    workers: int | None,
+    ray: str | None,
+    device: str,
+    weight: str | bool | None,
+) -> None:
+    """Encode a corpus with a progress bar, and list the inputs that failed."""
+    from magnetite.corpus import encode_corpus
+
+    if out.suffix in (*TENSOR_WRITERS, *TABLE_WRITERS):
+        raise ValueError(f"--out must be a folder for a corpus (a folder, or --workers), got the file {out}")
+    if ray is None:
+        device_named(device)
+    columns = (TextColumn("encoding"), BarColumn(), MofNCompleteColumn(), TextColumn("graphs {task.fields[rate]}"))
+    console = Console(stderr=True)
+    started = time.monotonic()
+    with Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal) as bar:
+        row = bar.add_task("encoding", total=None, rate="")
+
+        def advance(now: "EncodingProgress") -> None:
+            rate = (now.graphs - now.kept) / (time.monotonic() - started)
+            bar.update(row, completed=now.graphs, total=now.total, rate=f"({rate:,.0f} per second)")
+
+        corpus = encode_corpus(
+            inputs,
+            method,
+            out,
+            format=file_format or "safetensors",
+            workers=workers,
+            ray=ray,
+            device=device,
+            weight=weight,
+            progress=advance,
+        )
+    for name, reason in list(corpus.failed.items())[:LISTED]:
+        typer.echo(f"failed: {name} ({reason})")
+    if len(corpus.failed) > LISTED:
+        typer.echo(f"failed: {len(corpus.failed) - LISTED:,} more, see {out / MANIFEST.name}")
+    typer.echo(f"{corpus} → {out}")
+    if not corpus.complete:
+        typer.echo(f"{len(corpus.failed)} inputs failed: repair or remove them, and run the same command again")
+        raise typer.Exit(FAILED)
 
 
 def _check_plot(method: Any, encoding: str, path: Path, vector: int) -> None:

@@ -38,7 +38,7 @@ def explore(
 
     The page works offline. Files and code that it is given are read, never executed.
     """
-    from magnetite.explore.server import Explorer, check_library, free_socket, serve
+    from magnetite.explorer.server import Explorer, check_library, free_socket, serve
 
     check_library()
     opened = None if file is None else _checked(file)
@@ -76,8 +76,8 @@ def explore(
 def _checked(file: Path) -> tuple[str, bytes]:
     """Name and content of the file to open; an error now rather than on the page if it cannot be read."""
     from magnetite.code.source import read_source
-    from magnetite.explore.graph_view import plain
-    from magnetite.explore.limits import Limits
+    from magnetite.explorer.graph_view import plain
+    from magnetite.explorer.limits import Limits
     from magnetite.graphs import read_graphs
 
     if file.suffix == SOURCE:

@@ -11,18 +11,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 from rich.table import Table
 
+from magnetite.cli._workers import FAILED, LISTED, RAY
 from magnetite.code.corpus.settings import Settings
 from magnetite.training.options import options_of, parse
 
 if TYPE_CHECKING:
     from magnetite.code.corpus.statistics import Progress
     from magnetite.code.corpus.stored import Corpus
-
-FAILED = 3
-"""Exit code if some packages failed and the others were written."""
-
-LISTED = 10
-"""Number of failed packages and of files with problems that are printed; corpus.json has all."""
 
 app = typer.Typer(
     add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}, pretty_exceptions_enable=False
@@ -56,6 +51,7 @@ def functions(
         Path | None, typer.Option(help="Folder to keep the downloaded files in; by default they are removed.")
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Number of processes; all cores by default.")] = None,
+    ray: Annotated[str | None, typer.Option(help=RAY, show_default=False)] = None,
     lines: Annotated[int, typer.Option(help=HELP["lines"])] = DEFAULTS.lines,
     nodes: Annotated[int, typer.Option(help=HELP["nodes"])] = DEFAULTS.nodes,
     per_project: Annotated[int, typer.Option(help=HELP["per_project"])] = DEFAULTS.per_project,
@@ -84,7 +80,7 @@ def functions(
         def advance(now: "Progress") -> None:
             bar.update(row, completed=now.done, total=now.total, functions=now.functions)
 
-        corpus = write(origin, out, settings, workers, package or (), downloads, advance)
+        corpus = write(origin, out, settings, workers, package or (), downloads, advance, ray)
     _report(corpus)
     if not corpus.complete:
         raise typer.Exit(FAILED)

@@ -36,8 +36,8 @@ def graph(
     kind: Annotated[
         str,
         typer.Option(
-            help="Kind of graph: dataflow, ast (syntax tree as in OGB Code2), ast-directed (no inverse edges), or "
-            "tokens (a path).",
+            help="Kind of graph: dataflow, ast (syntax tree as in OGB Code2), ast-directed (no inverse edges), "
+            "tokens (a path), or dataflow-sequential (statements as in the text).",
             autocompletion=lambda: list(KINDS),
         ),
     ] = "dataflow",

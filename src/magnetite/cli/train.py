@@ -30,8 +30,8 @@ def train(
     preset: Annotated[
         str,
         typer.Option(
-            help="Preset of settings: quick (minutes on two cores), paper or best; for your own data quick, default or "
-            "large."
+            help="Preset of settings: quick (minutes on two cores), paper, best or authors (as the code of the paper's "
+            "authors); for your own data quick, default or large."
         ),
     ] = "quick",
     seed: Annotated[int, typer.Option(help="Seed of parameters, order of the graphs, and dropout.")] = 0,

@@ -30,14 +30,14 @@ from magnetite.code.ast_graph import UNKNOWN
 from magnetite.code.blocks import SPLITS, Block, Place
 from magnetite.code.features import Arrays, arrays, digraphs_of, packed_arrays
 from magnetite.code.graph import EDGE_TYPE_NUMBER, NODE_TYPE_NUMBER, CodeGraph
-from magnetite.code.processes import process_pool
 from magnetite.code.source import Kind, Mask, build
 from magnetite.code.vocabulary import Vocabulary
 from magnetite.io.storage import DamagedFile
 from magnetite.io.streams import IntegerRows, explained, json_rows, text_lines
 from magnetite.version import __version__
+from magnetite.workers.processes import process_pool
 
-Graphs = Literal["ogb", "ogb-directed", "dataflow", "ast", "ast-directed", "tokens"]
+Graphs = Literal["ogb", "ogb-directed", "dataflow", "ast", "ast-directed", "tokens", "dataflow-sequential"]
 """OGB's own graphs, with or without inverse edges, or graphs that are built from the source."""
 
 NO_ATTRIBUTE = "__NONE__"

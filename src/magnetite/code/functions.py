@@ -5,7 +5,6 @@ The attributes of a block are numbered by a vocabulary of its own, so the blocks
 
 import hashlib
 import json
-import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
@@ -22,14 +21,15 @@ from magnetite.code.blocks import SPLITS, Block, Place
 from magnetite.code.code2 import LABELS, Code2
 from magnetite.code.corpus.extraction import cut_function
 from magnetite.code.corpus.stored import DESCRIPTION
-from magnetite.code.corpus.workers import Workers
 from magnetite.code.features import Arrays, digraphs_of, packed_arrays
 from magnetite.code.graph import CodeGraph
 from magnetite.code.hashing import canonical
 from magnetite.code.source import build, graph_of
 from magnetite.code.vocabulary import Vocabulary
+from magnetite.kernels._compat import available_cores
 from magnetite.kernels.private import cache_home
 from magnetite.version import __version__
+from magnetite.workers.local import LocalWorkers
 
 BLOCK = 512
 """Number of functions per block."""
@@ -127,7 +127,7 @@ class Functions:
             progress: Called after each block with its number of functions and that of all functions.
         """
         total = sum(self.counts.values())
-        most = max(1, min(_cores(), total // PER_WORKER)) if workers is None else workers
+        most = max(1, min(available_cores(), total // PER_WORKER)) if workers is None else workers
         places = [Place(split, number) for split in SPLITS for number in range(-(-self.counts[split] // BLOCK))]
         stored.write(
             self.cache,
@@ -191,7 +191,7 @@ class Functions:
             for block in self.source.blocks(kind, size=BLOCK, workers=workers, done=done):
                 yield replace(block, texts=texts)
             return
-        with Workers(_Builder(self.graphs, self.mask, self.keep_docstrings), workers) as pool:
+        with LocalWorkers(_Builder(self.graphs, self.mask, self.keep_docstrings), workers) as pool:
             pending: deque[tuple[Place, list[Row], Callable[[], list[Any]]]] = deque()
             for place, rows in self._grouped():
                 if place in done:
@@ -277,7 +277,3 @@ def _block(place: Place, rows: list[Row], wait: Callable[[], list[Any]]) -> Bloc
         failed=found.failed,
         texts=found.texts,
     )
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -83,7 +83,7 @@ class CodeGraph:
     """One function as a directed graph. Node 0 is the root of the syntax tree; every column has one entry per node.
 
     Args:
-        kind: "dataflow", "ast", "ast-directed" or "tokens".
+        kind: "dataflow", "ast", "ast-directed", "tokens" or "dataflow-sequential".
         name: Qualified name of the function.
         types: Node types, the names of the classes of `ast`; "unknown" for tokens that are neither names nor numbers.
         attributes: Names and constants as text, None for a node with neither; the constant `None` is the text "None".

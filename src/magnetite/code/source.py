@@ -14,9 +14,9 @@ from os import PathLike
 from typing import Literal, get_args
 
 from magnetite.code.graph import CodeGraph
-from magnetite.code.processes import process_pool
+from magnetite.workers.processes import process_pool
 
-Kind = Literal["dataflow", "ast", "ast-directed", "tokens"]
+Kind = Literal["dataflow", "ast", "ast-directed", "tokens", "dataflow-sequential"]
 Mask = Literal["strict", "paper"] | None
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 Job = tuple[str, Kind, Mask, bool]
@@ -57,7 +57,8 @@ def build(
     Args:
         source: Python source that defines the function.
         kind: "dataflow", "ast" for the graph of OGB Code2, "ast-directed" for that graph without inverse edges, or
-            "tokens" for a path of the tokens of the text.
+            "tokens" for a path of the tokens of the text, or "dataflow-sequential" for the data-flow graph in which
+            statements follow each other as in the text.
         mask: Where to hide the function's name: "strict" everywhere, "paper" in the definition and in plain recursive
             calls, None nowhere.
         name: Name or qualified name; needed where the source defines several functions.
@@ -76,7 +77,7 @@ def build_all(
 
     Args:
         path: A Python file.
-        kind: "dataflow", "ast", "ast-directed" or "tokens".
+        kind: "dataflow", "ast", "ast-directed", "tokens" or "dataflow-sequential".
         mask: "strict", "paper" or None, see `build`.
         keep_docstrings: Whether docstrings become nodes.
     """
@@ -95,7 +96,7 @@ def build_files(
 
     Args:
         paths: Python files.
-        kind: "dataflow", "ast", "ast-directed" or "tokens".
+        kind: "dataflow", "ast", "ast-directed", "tokens" or "dataflow-sequential".
         mask: "strict", "paper" or None, see `build`.
         keep_docstrings: Whether docstrings become nodes.
         workers: Number of processes.
@@ -132,16 +133,17 @@ def graph_of(function: Function, kind: Kind, mask: Mask, keep_docstrings: bool) 
 
     Args:
         function: The function.
-        kind: "dataflow", "ast", "ast-directed" or "tokens".
+        kind: "dataflow", "ast", "ast-directed", "tokens" or "dataflow-sequential".
         mask: "strict", "paper" or None, see `build`.
         keep_docstrings: Whether docstrings become nodes.
     """
     if mask not in ("strict", "paper", None):
         raise ValueError(f"mask must be 'strict', 'paper' or None, got {mask!r}")
-    if kind == "dataflow":
+    if kind in ("dataflow", "dataflow-sequential"):
         from magnetite.code.dataflow.graph import dataflow_graph
 
-        return dataflow_graph(function.node, function.name, mask, function.is_method, keep_docstrings)
+        sequential = kind == "dataflow-sequential"
+        return dataflow_graph(function.node, function.name, mask, function.is_method, keep_docstrings, sequential)
     if kind in get_args(Kind):
         from magnetite.code.ast_graph import ast_graph
         from magnetite.code.dataflow.masking import masked_syntax

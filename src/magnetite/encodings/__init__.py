@@ -6,15 +6,19 @@ from magnetite.encodings.advice import Advice, advise
 from magnetite.encodings.cache import cached
 from magnetite.encodings.fourier import fourier, graph_filter, inverse_fourier
 from magnetite.encodings.order import Depth, Sinusoidal
+from magnetite.encodings.relatives import Relatives
 from magnetite.encodings.results import Eigenpairs, NodeEncoding, PairEncoding, TopPairs
 from magnetite.encodings.spectral import Laplacian, MagneticLaplacian
 from magnetite.encodings.svd import SVD
-from magnetite.encodings.walks import RandomWalk, SparseRandomWalk
+from magnetite.encodings.walks import RandomWalk, SparseRandomWalk, WalkSums
 
 ENCODINGS: dict[str, type[Any]] = {
     "magnetic": MagneticLaplacian,
     "laplacian": Laplacian,
     "walks": RandomWalk,
+    "walk-sums": WalkSums,
+    "sparse-walks": SparseRandomWalk,
+    "relatives": Relatives,
     "svd": SVD,
     "sinusoidal": Sinusoidal,
     "depth": Depth,
@@ -32,9 +36,11 @@ __all__ = [
     "NodeEncoding",
     "PairEncoding",
     "RandomWalk",
+    "Relatives",
     "Sinusoidal",
     "SparseRandomWalk",
     "TopPairs",
+    "WalkSums",
     "advise",
     "cached",
     "fourier",

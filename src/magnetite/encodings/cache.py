@@ -17,6 +17,7 @@ from magnetite.packed import Packed
 from magnetite.version import __version__
 
 Result = TypeVar("Result", bound=Packed, covariant=True)
+Content = TypeVar("Content")
 
 SHARD_NODES = 200_000
 """A shard ends with the graph that brings it to this number of nodes."""
@@ -107,25 +108,51 @@ def code_of(kind: type) -> str:
 
 def shards(graphs: Digraphs) -> Iterator[Digraphs]:
     """Consecutive graphs with about `SHARD_NODES` nodes in total."""
-    bounds = (graphs.node_ptr[1:] - 1) // SHARD_NODES
-    starts = [0, *((bounds.diff() > 0).nonzero().squeeze(1) + 1).tolist(), len(graphs)]
-    for begin, end in pairwise(starts):
+    for begin, end in spans(graphs, SHARD_NODES):
         yield graphs.select(slice(begin, end))
+
+
+def spans(graphs: Digraphs, nodes: int) -> list[tuple[int, int]]:
+    """First graph and end of each shard of about this number of nodes.
+
+    Args:
+        graphs: The graphs.
+        nodes: A shard ends with the graph that brings it to a multiple of this number of nodes.
+
+    >>> spans(Digraphs.from_edges([[[0], [1]]] * 5), nodes=4)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    bounds = (graphs.node_ptr[1:] - 1) // nodes
+    return list(pairwise([0, *((bounds.diff() > 0).nonzero().squeeze(1) + 1).tolist(), len(graphs)]))
 
 
 def _shard(encoding: Encoding[Result], graphs: Digraphs, folder: Path) -> Result:
     name = key(encoding, graphs)
     path = folder / f"{name}.safetensors"
-    kept = _read(path, name)
+
+    def make() -> Result:
+        result = encoding(graphs)
+        metadata = {"kind": type(result).__name__, "version": __version__, "key": name}
+        write_tensors(path, result.tensors(), metadata)
+        return result
+
+    return once(path, lambda: _read(path, name), make)
+
+
+def once(path: Path, read: Callable[[], Content | None], make: Callable[[], Content]) -> Content:
+    """What `read` returns, or `make` if that is None; several processes that call it make a file once.
+
+    Args:
+        path: The file that `make` writes; its lock is beside it.
+        read: Reads and verifies the file; None if it has to be made.
+        make: Writes the file atomically.
+    """
+    kept = read()
     if kept is not None:
         return kept
-    with locked(folder / f"{PREFIX}{name}.lock", str(path), wait=True):
-        kept = _read(path, name)
-        if kept is None:
-            kept = encoding(graphs)
-            metadata = {"kind": type(kept).__name__, "version": __version__, "key": name}
-            write_tensors(path, kept.tensors(), metadata)
-    return kept
+    with locked(path.parent / f"{PREFIX}{path.stem}.lock", str(path), wait=True):
+        kept = read()
+        return make() if kept is None else kept
 
 
 def _read(path: Path, name: str) -> Any:

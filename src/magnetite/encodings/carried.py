@@ -14,7 +14,7 @@ from torch import Tensor
 from magnetite.encodings.results import Eigenpairs, NodeEncoding, PairEncoding
 from magnetite.encodings.spectral import MagneticLaplacian
 from magnetite.encodings.svd import SVD
-from magnetite.encodings.walks import RandomWalk
+from magnetite.encodings.walks import RandomWalk, WalkSums
 from magnetite.graphs import Digraphs
 from magnetite.io.interop import CARRIED
 from magnetite.packed import Packed, on_device, plain, starts
@@ -100,7 +100,7 @@ def fits(name: str, data: Any, encoding: Any) -> bool:
         return f"{name}_values" in data
     if isinstance(encoding, RandomWalk):
         return f"{name}_pairs" in data
-    return isinstance(encoding, SVD) and f"{name}_values" not in data and f"{name}_pairs" not in data
+    return isinstance(encoding, SVD | WalkSums) and f"{name}_values" not in data and f"{name}_pairs" not in data
 
 
 def _unpacked(data: Any, name: str, encoding: Any, graphs: Digraphs, variant: str) -> Packed | None:
@@ -134,4 +134,4 @@ def _unpacked(data: Any, name: str, encoding: Any, graphs: Digraphs, variant: st
         return None
     if isinstance(encoding, RandomWalk):
         return PairEncoding(node_ptr=graphs.node_ptr, pair_ptr=pair_ptr, values=rows)
-    return NodeEncoding(node_ptr=graphs.node_ptr, values=rows) if isinstance(encoding, SVD) else None
+    return NodeEncoding(node_ptr=graphs.node_ptr, values=rows) if isinstance(encoding, SVD | WalkSums) else None

@@ -88,6 +88,26 @@ def later(default: Any) -> Any:
     return dataclasses.field(default=default, metadata={"later": True})
 
 
+@dataclass(frozen=True)
+class Later:
+    """Marks an argument of a constructor that older configurations lack, as `later` marks a field of a dataclass.
+
+    `biases: Annotated[bool, LATER] = True`: a hash leaves the argument out while it has its default.
+    """
+
+
+LATER = Later()
+
+
+def is_later(hint: Any) -> bool:
+    """Whether a type is marked as that of an argument which older configurations lack.
+
+    >>> is_later(typing.Annotated[bool, LATER]), is_later(bool)
+    (True, False)
+    """
+    return typing.get_origin(hint) is typing.Annotated and LATER in typing.get_args(hint)[1:]
+
+
 def unchanged_later(value: Any) -> list[str]:
     """Names of the fields of a dataclass that were added with `later` and have their default."""
     return [

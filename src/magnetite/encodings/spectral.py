@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from magnetite.encodings.checks import SIZE, check_dtype, check_fields, check_graphs
+from magnetite.encodings.checks import SIZE, Domain, check_dtype, check_fields, check_graphs, later
 from magnetite.encodings.potentials import settled
 from magnetite.encodings.results import Eigenpairs
 from magnetite.encodings.solve import solve
@@ -16,6 +16,10 @@ from magnetite.linalg.laplacian import Operator
 from magnetite.linalg.memory import check_memory
 from magnetite.linalg.phase import convention_named
 from magnetite.linalg.potential import Adaptive, Potential, checked_potential
+from magnetite.packed import starts
+
+PARALLEL = Domain(choices=("summed", "once"))
+"""What several edges from one node to another weigh together."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class MagneticLaplacian:
         dtype: Type of the result, float32 or float64.
         precision: "double", or "single" to let a GPU compute in single precision: faster, with residuals below 2e-5,
             but less accurate for vectors of close eigenvalues.
+        parallel: What several edges from one node to another weigh: "summed", or "once" for the largest of them alone.
 
     >>> path = Digraphs.from_edges([[0, 1, 2], [1, 2, 3]])
     >>> pairs = MagneticLaplacian(k=2)(path)
@@ -51,6 +56,7 @@ class MagneticLaplacian:
     root: str | None = None
     dtype: torch.dtype = torch.float32
     precision: str = "double"
+    parallel: Annotated[str, PARALLEL] = later("summed")
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -64,6 +70,7 @@ class MagneticLaplacian:
         """Encode every graph."""
         potentials = self.q if isinstance(self.q, tuple) else (self.q,)
         check_graphs(graphs)
+        graphs = merged(graphs) if self.parallel == "once" else graphs
         parts = [self._single(graphs, q) for q in settled(graphs, potentials)]
         if not isinstance(self.q, tuple):
             return parts[0]
@@ -86,6 +93,7 @@ class Laplacian:
         normalised: Whether to use `L_N` instead of `L_U = D_s − A_s`.
         root: Name of the graph feature that holds the root node of each graph; by default the foremost source.
         dtype: Type of the result, float32 or float64.
+        parallel: What several edges from one node to another weigh: "summed", or "once" for the largest of them alone.
 
     >>> Laplacian(k=2, normalised=False)(Digraphs.from_edges([[0, 2], [1, 3]])).values.tolist()
     [[0.0, 0.0]]
@@ -95,6 +103,7 @@ class Laplacian:
     normalised: bool = True
     root: str | None = None
     dtype: torch.dtype = torch.float32
+    parallel: Annotated[str, PARALLEL] = later("summed")
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -102,7 +111,32 @@ class Laplacian:
 
     def __call__(self, graphs: Digraphs) -> Eigenpairs:
         """Encode every graph."""
+        check_graphs(graphs)
+        graphs = merged(graphs) if self.parallel == "once" else graphs
         return _encode(graphs, self.k, Operator(0, self.normalised), self.dtype, self.root)
+
+
+def merged(graphs: Digraphs) -> Digraphs:
+    """The graphs with one edge in place of several from one node to another, of the largest of their weights.
+
+    Args:
+        graphs: The graphs; features of edges are left out.
+
+    >>> merged(Digraphs.from_edges([[0, 0, 1], [1, 1, 0]])).edges.tolist()
+    [[0, 1], [1, 0]]
+    """
+    source, target = graphs.edges.long() + graphs.node_ptr[graphs.edge_graph]
+    keys, place = torch.unique(source * graphs.num_nodes + target, return_inverse=True)  # sorted, so graph by graph
+    kept = torch.zeros(len(keys), dtype=torch.long, device=graphs.device)
+    graph = kept.scatter(0, place, graphs.edge_graph.long())
+    counts = torch.zeros_like(graphs.sizes).index_add(0, graph, torch.ones_like(graph))
+    edges = torch.stack([keys // max(1, graphs.num_nodes), keys % max(1, graphs.num_nodes)]) - graphs.node_ptr[graph]
+    weights = graphs.weights
+    if weights is not None:
+        weights = weights.new_zeros(len(keys)).scatter_reduce(0, place, weights, "amax", include_self=False)
+    return graphs.replace(
+        edges=edges.to(graphs.edges.dtype), edge_ptr=starts(counts), weights=weights, edge_features={}
+    )
 
 
 def _encode(

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from magnetite.encodings.encoded import Encoded, EncodedCorpus, is_corpus, is_encoded
 from magnetite.encodings.results import RESULTS, Eigenpairs, NodeEncoding
 from magnetite.graphs import FORMATS, read_graphs
 from magnetite.io.delimited import rows_of, text_of
@@ -33,12 +34,13 @@ def read(path: str | Path, weight: str | bool | None = True, nodes: str | Path |
     """Read graphs, or an encoding that `magnetite encode` wrote; `names` holds the names of the nodes.
 
     The extension selects the format, and the content decides which of both it is: files of graphs give `Digraphs`, the
-    others the result of the encoding, such as `Eigenpairs`.
+    others the result of the encoding, such as `Eigenpairs`. A folder that `magnetite encode` wrote gives an
+    `EncodedCorpus` with `graphs` and `encoding`, one of its files an `Encoded`.
 
     Args:
         path: An edge list (.txt, .edges, .edgelist, .csv, .tsv), GraphML (.graphml), GML (.gml), node-link JSON
             (.json), a SciPy sparse matrix or `edge_index` (.npz), or a file written by `Digraphs.save` (.safetensors);
-            or the output of `magnetite encode` (.npz, .safetensors, .parquet, .csv, .json).
+            or the output of `magnetite encode` (.npz, .safetensors, .parquet, .csv, .json, or a folder).
         weight: The edge attribute or column of the weights. True takes one called weight, w, edge_weight or value, if
             there is one; None reads no weights.
         nodes: A table with one row per node, for lists of edges with isolated nodes (.csv, .tsv, .parquet, .json).
@@ -52,6 +54,10 @@ def read(path: str | Path, weight: str | bool | None = True, nodes: str | Path |
     (Digraphs(1 graphs, 4 nodes, 2 edges, weighted), ['main', 'run', 'parse', 'help'])
     """
     path = Path(path)
+    if is_corpus(path):
+        return EncodedCorpus(path)
+    if is_encoded(path):
+        return Encoded.load(path)
     if not is_encoding(path):
         if path.suffix in FORMATS:
             return read_graphs(path, weight, nodes)

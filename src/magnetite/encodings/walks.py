@@ -7,12 +7,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from magnetite.encodings.checks import DROPOUT, FRACTION, SIZE, Domain, check_dtype, check_fields
+from magnetite.encodings.checks import DROPOUT, FRACTION, SIZE, Domain, check_dtype, check_fields, check_graphs
 from magnetite.encodings.dense import DenseBatch, for_each_batch
-from magnetite.encodings.results import PairEncoding, TopPairs
+from magnetite.encodings.results import NodeEncoding, PairEncoding, TopPairs
 from magnetite.graphs import Digraphs
 from magnetite.linalg.memory import check_memory
-from magnetite.linalg.walks import top_walks, walk_features
+from magnetite.linalg.walks import landing_sums, top_walks, walk_features
 from magnetite.packed import ragged_rows, starts
 
 PAIRS_UP_TO = 8192
@@ -131,6 +131,53 @@ class SparseRandomWalk:
         joined = {name: torch.cat([getattr(walks, name) for walks in found]) for name in TopPairs.axes}
         joined["lost"] = joined["lost"].float()
         return TopPairs(node_ptr=host.node_ptr, **joined).to(graphs.device)
+
+
+@dataclass(frozen=True)
+class WalkSums:
+    """Sums over the start nodes of walks that land at a node, `Σ_u p(u→v)` and `Σ_u p(u→v)²`, for graphs of any size.
+
+    One vector of `2f` numbers per node, from the `f` features of `SparseRandomWalk`: the sums are over the start nodes
+    that keep `v` among their `top` likeliest landing nodes.
+
+    Args:
+        steps: Number of powers k.
+        restart: Restart probability of PageRank, in (0, 1]; None omits it.
+        reverse: Whether to include walks against the edges.
+        top: Number of landing nodes per start node.
+        tolerance: Probabilities below this are dropped between steps and while computing PageRank.
+
+    >>> WalkSums(steps=1, restart=None)(Digraphs.from_edges([[0, 1], [1, 2]]))[0].tolist()
+    [[2.0, 0.0, 2.0, 0.0], [1.0, 1.0, 1.0, 1.0], [0.0, 2.0, 0.0, 2.0]]
+    """
+
+    steps: Annotated[int, STEPS] = 3
+    restart: Annotated[float, FRACTION] | None = 0.05
+    reverse: bool = True
+    top: Annotated[int, SIZE] = 32
+    tolerance: Annotated[float, DROPOUT] = 1e-3
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        _ = self.walks  # which checks more
+
+    @property
+    def walks(self) -> SparseRandomWalk:
+        """The walks whose probabilities are added up."""
+        return SparseRandomWalk(self.steps, self.restart, self.reverse, self.top, self.tolerance)
+
+    @property
+    def width(self) -> int:
+        """Number of features per node."""
+        return 2 * self.walks.width
+
+    def __call__(self, graphs: Digraphs) -> NodeEncoding:
+        """Encode every graph; a part of the start nodes at a time, so that memory does not grow with `n · top`."""
+        check_graphs(graphs)
+        host, walks = graphs.to("cpu"), self.walks
+        options = walks.steps, walks.restart, walks.reverse, walks.top, walks.tolerance
+        found = [landing_sums(graph.edges, graph.num_nodes, graph.weights, *options) for graph in host]
+        return NodeEncoding(node_ptr=host.node_ptr, values=torch.cat(found)).to(graphs.device)
 
 
 def _aligned(adjacency: Float[Tensor, "b n n"]) -> Float[Tensor, "b m m"]:

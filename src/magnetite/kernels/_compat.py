@@ -4,6 +4,7 @@ Importing this module loads neither numba nor `torch._dynamo`.
 """
 
 import atexit
+import functools
 import hashlib
 import os
 import pickle
@@ -62,6 +63,25 @@ def assert_async(condition: Tensor, message: Callable[[], str]) -> None:
         torch._assert_async(condition)  # pyright: ignore[reportPrivateImportUsage]
     elif not condition:
         raise ValueError(message())
+
+
+def not_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which torch.compile calls as it is, with everything that it calls.
+
+    As `torch.compiler.disable` does, which imports the compiler, so it is used only where that is loaded already.
+    """
+
+    @functools.wraps(function)
+    def run(*args: Any, **options: Any) -> Any:
+        return (_disabled(function) if "torch._dynamo" in sys.modules else function)(*args, **options)
+
+    run._torchdynamo_disable = True  # type: ignore[attr-defined]
+    return run
+
+
+@functools.cache
+def _disabled(function: Callable[..., Any]) -> Callable[..., Any]:
+    return torch.compiler.disable(function)  # type: ignore[return-value]
 
 
 def set_up_compiler(recompilations: int) -> None:

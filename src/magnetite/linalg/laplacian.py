@@ -177,25 +177,39 @@ def laplacian(
 
 
 def shifted_laplacian(
-    adjacency: Float[Tensor, "*batch n n"], q: float
-) -> tuple[Float[Tensor, "*batch n n"], Float[Tensor, "*batch n n"]]:
-    """`L_N − I = −D^{-1/2} A_s D^{-1/2} ⊙ exp(iΘ)`, real and imaginary part; isolated nodes have rows of zeros.
+    edges: Int[Tensor, "2 m"], weights: Float[Tensor, " m"], size: int, q: float
+) -> tuple[Int[Tensor, "2 entries"], Float[Tensor, " entries"], Float[Tensor, " entries"]]:
+    """`L_N − I = −D^{-1/2} A_s D^{-1/2} ⊙ exp(iΘ)` as sparse entries: rows and columns, real and imaginary parts.
 
-    Plain elementwise operations in the precision of the adjacency, so that models can compile and differentiate it.
+    There are `2m` entries, sorted by row and column, for any edges, so that a compiled model has fixed shapes: where
+    edges repeat or are antiparallel, one entry of a node pair has the value, and the others are zero. Isolated nodes
+    have no entries.
 
     Args:
-        adjacency: Weights `A[u, v]` of the edges `u → v`.
+        edges: Source and target of each edge.
+        weights: Weights of the edges; those of weight 0 do not count.
+        size: Number of nodes.
         q: Absolute potential.
 
-    >>> real, imag = shifted_laplacian(torch.tensor([[0.0, 1.0], [0.0, 0.0]]), q=0.25)
-    >>> real.abs().round().tolist(), imag.tolist()
-    ([[0.0, 0.0], [0.0, 0.0]], [[-0.0, -1.0], [1.0, -0.0]])
+    >>> ends, real, imag = shifted_laplacian(torch.tensor([[0], [1]]), torch.ones(1), size=2, q=0.25)
+    >>> ends.tolist(), real.abs().round().tolist(), imag.tolist()
+    ([[0, 1], [1, 0]], [0.0, 0.0], [-1.0, 1.0])
     """
-    weight, angle = weight_and_angle(adjacency, adjacency.mT, 2 * pi * q)
-    degree = weight.sum(-1)
+    source, target = edges
+    numbers, order = torch.cat([source * size + target, target * size + source]).sort()
+    first = torch.ones_like(numbers, dtype=torch.bool)
+    first[1:] = numbers[1:] != numbers[:-1]
+    pair = first.cumsum(0) - 1
+    both = torch.zeros(2 * weights.numel(), 2, dtype=weights.dtype, device=weights.device)
+    both[: weights.numel(), 0], both[weights.numel() :, 1] = weights, weights
+    forward, backward = torch.zeros_like(both).index_add(0, pair, both[order])[pair].unbind(1)
+    weight, angle = weight_and_angle(forward, backward, 2 * pi * q)
+    weight = weight * first
+    row, column = numbers // size, numbers % size
+    degree = torch.zeros(size, dtype=weight.dtype, device=weight.device).index_add(0, row, weight)
     scale = torch.where(degree > 0, degree.clamp(min=torch.finfo(degree.dtype).tiny).rsqrt(), 0)
-    shifted = -weight * scale[..., :, None] * scale[..., None, :]
-    return shifted * angle.cos(), shifted * angle.sin()
+    shifted = -weight * scale[row] * scale[column]
+    return torch.stack([row, column]), shifted * angle.cos(), shifted * angle.sin()
 
 
 def _connected(adjacency: Tensor, rule: Convention) -> tuple[Tensor, Tensor, Tensor]:

@@ -119,26 +119,89 @@ def top_walks(
     >>> walks.landing.tolist(), walks.values[1].tolist()
     ([[0, 1], [0, 2], [2, 1]], [[1.0, 0.0], [0.0, 1.0]])
     """
-    from magnetite.kernels.cpu.walks import encode_nodes
-
-    directions = 2 if reverse else 1
-    start, columns, probability = _transitions(edges, size, weights, directions)
-    before, after, width = _indices(steps, restart is not None, directions)
     count = size if starts is None else min(starts, size)
-    landing = np.empty((count, top), np.int64)
-    values = np.empty((count, top, width), np.float32)
-    lost = np.zeros((count, width))
-    step = max(1, min(16384, -(-count // (8 * cores()))))
+    walker = _Walker(edges, size, weights, steps, restart, reverse, top, tolerance)
+    return walker.walks(0, count)
 
-    def run(first: int) -> None:
-        rows = slice(first, min(first + step, count))
-        encode_nodes(
-            start, columns, probability, first, rows.stop, steps, -1.0 if restart is None else restart, tolerance,
-            before, after, landing[rows], values[rows], lost[rows],
-        )  # fmt: skip
 
-    on_cores(run, range(0, count, step))
-    return TopWalks(torch.from_numpy(landing), torch.from_numpy(values), torch.from_numpy(lost))
+SUMMED_AT_ONCE = 65_536
+"""Number of start nodes whose walks are kept until they are added up."""
+
+
+def landing_sums(
+    edges: Int[Tensor, "2 m"],
+    size: int,
+    weights: Shaped[Tensor, " m"] | None,
+    steps: int,
+    restart: float | None,
+    reverse: bool = True,
+    top: int = 64,
+    tolerance: float = 1e-3,
+) -> Float[Tensor, "n f"]:
+    """`Σ_u p(u→v)` and `Σ_u p(u→v)²` of every feature of `top_walks`, per landing node `v`.
+
+    Args:
+        edges: Source and target of each edge.
+        size: Number of nodes n.
+        weights: Edge weights; all 1 if None.
+        steps: Number of powers k.
+        restart: Restart probability of PageRank; None omits it.
+        reverse: Include walks against the edges.
+        top: Number of landing nodes per start node.
+        tolerance: Probabilities below this are dropped between steps.
+
+    >>> landing_sums(torch.tensor([[0, 1], [2, 2]]), 3, None, steps=1, restart=None, reverse=False, top=2).tolist()
+    [[0.0, 0.0], [0.0, 0.0], [3.0, 3.0]]
+    """
+    walker = _Walker(edges, size, weights, steps, restart, reverse, top, tolerance)
+    sums = torch.zeros(size, 2 * walker.width)
+    for first in range(0, size, SUMMED_AT_ONCE):
+        walks = walker.walks(first, min(first + SUMMED_AT_ONCE, size))
+        found = walks.landing >= 0
+        values = walks.values[found]
+        sums.index_add_(0, walks.landing[found], torch.cat([values, values.square()], dim=1))
+    return sums
+
+
+class _Walker:
+    """Walks of any start nodes of one graph."""
+
+    def __init__(
+        self,
+        edges: Tensor,
+        size: int,
+        weights: Tensor | None,
+        steps: int,
+        restart: float | None,
+        reverse: bool,
+        top: int,
+        tolerance: float,
+    ):
+        directions = 2 if reverse else 1
+        self.rows = _transitions(edges, size, weights, directions)
+        self.before, self.after, self.width = _indices(steps, restart is not None, directions)
+        self.steps, self.restart, self.top, self.tolerance = steps, restart, top, tolerance
+
+    def walks(self, begin: int, end: int) -> TopWalks:
+        """The walks of the start nodes `begin … end − 1`."""
+        from magnetite.kernels.cpu.walks import encode_nodes
+
+        count, restart = end - begin, -1.0 if self.restart is None else self.restart
+        landing = np.empty((count, self.top), np.int64)
+        values = np.empty((count, self.top, self.width), np.float32)
+        lost = np.zeros((count, self.width))
+        step = max(1, min(16384, -(-count // (8 * cores()))))
+
+        def run(first: int) -> None:
+            last = min(first + step, end)
+            rows = slice(first - begin, last - begin)
+            encode_nodes(
+                *self.rows, first, last, self.steps, restart, self.tolerance,
+                self.before, self.after, landing[rows], values[rows], lost[rows],
+            )  # fmt: skip
+
+        on_cores(run, range(begin, end, step))
+        return TopWalks(torch.from_numpy(landing), torch.from_numpy(values), torch.from_numpy(lost))
 
 
 def _transitions(

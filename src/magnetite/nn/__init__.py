@@ -7,6 +7,7 @@
 torch.Size([1, 2])
 """
 
+from magnetite.nn.attention import GraphAttention
 from magnetite.nn.embeddings import CategoryEdges, CategoryNodes, Embedding, LinearEdges, LinearNodes, SameNodes
 from magnetite.nn.encoders import (
     SPE,
@@ -21,15 +22,20 @@ from magnetite.nn.encoders import (
     SignGNN,
     SignMLP,
     SinusoidalEncoder,
+    SparseBiasEncoder,
     SVDEncoder,
     WalkEncoder,
+    WalkSumsEncoder,
 )
-from magnetite.nn.gnn import GCN, GNN
+from magnetite.nn.gnn import GCN, GNN, DirGNN
 from magnetite.nn.heads import GraphHead, Head, NodeHead, PairHead, Rescaled, SequenceHead
+from magnetite.nn.linear_attention import LinearAttention
 from magnetite.nn.magnet import MagNet
 from magnetite.nn.models import DigraphGNN, DigraphTransformer, GraphModel, load
 from magnetite.nn.module import Module, describe, rebuild
 from magnetite.nn.presets import CodeSizes, sat, sat_plus_plus
+from magnetite.nn.recurrent import TopologicalGRU
+from magnetite.nn.sparse_attention import SparseAttention
 
 __all__ = [
     "GCN",
@@ -42,11 +48,14 @@ __all__ = [
     "DepthEncoder",
     "DigraphGNN",
     "DigraphTransformer",
+    "DirGNN",
     "Embedding",
+    "GraphAttention",
     "GraphHead",
     "GraphModel",
     "Head",
     "LaplacianEncoder",
+    "LinearAttention",
     "LinearEdges",
     "LinearNodes",
     "MagLapNet",
@@ -65,7 +74,11 @@ __all__ = [
     "SignGNN",
     "SignMLP",
     "SinusoidalEncoder",
+    "SparseAttention",
+    "SparseBiasEncoder",
+    "TopologicalGRU",
     "WalkEncoder",
+    "WalkSumsEncoder",
     "describe",
     "load",
     "rebuild",

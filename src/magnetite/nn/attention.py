@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -11,7 +11,7 @@ from torch import Tensor
 from magnetite.batching import Batch
 from magnetite.encodings.checks import DEPTH, DROPOUT, SIZE
 from magnetite.linalg.memory import check_memory
-from magnetite.nn.encoders.base import Biases, Positions
+from magnetite.nn.encoders.base import Biases, PositionEncoder, Positions
 from magnetite.nn.layers import Norm, activation_named
 from magnetite.nn.module import Module
 
@@ -21,7 +21,51 @@ TYPICAL_SIZE = 64
 States = Float[Tensor, "tokens d"]
 
 
-class Attention(Module):
+class GraphAttention(Module):
+    """Base class of attention within each graph, whose queries and keys may come from other states than the values.
+
+    Args:
+        width: Size of a state.
+        heads: Number of attention heads.
+    """
+
+    def __init__(self, width: Annotated[int, SIZE], heads: Annotated[int, SIZE] = 4):
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width must be a multiple of heads, got width={width} and heads={heads}")
+        self.heads = heads
+        self.query_key = torch.nn.Linear(width, 2 * width)
+        self.value = torch.nn.Linear(width, width)
+        self.out = torch.nn.Linear(width, width)
+
+    def check(self, position: PositionEncoder | None, graph_tokens: bool) -> None:
+        """Raise an error if this attention cannot use the biases of a position encoder, or graph tokens.
+
+        Args:
+            position: The position encoder of the model.
+            graph_tokens: Whether the tokens end with one graph token per graph.
+        """
+
+    def contexts(
+        self, batch: Batch, positions: Positions, layers: int, dtype: torch.dtype, graph_tokens: bool
+    ) -> list[Any]:
+        """For each of several layers, what `forward` needs beside the states, such as biases.
+
+        Args:
+            batch: The graphs.
+            positions: What the position encoder computed.
+            layers: Number of layers.
+            dtype: Type of the attention logits.
+            graph_tokens: Whether the tokens end with one graph token per graph.
+        """
+        raise NotImplementedError
+
+    def forward(self, states: States, structure: States, batch: Batch, context: Any) -> States:
+        """The output for all tokens; values come from `states`, queries and keys from `structure`."""
+        raise NotImplementedError
+
+
+class Attention(GraphAttention):
     """`softmax(s Q Kᵀ / √c + B) V` within each graph; `Q` and `K` may come from other states than `V` (SAT).
 
     `s = 1`, or `log(n + 1) / log 64` with `length_scaled`, so that the largest attention weights do not shrink in
@@ -31,24 +75,55 @@ class Attention(Module):
         width: Size of a state.
         heads: Number of attention heads.
         length_scaled: Whether logits grow with the logarithm of the number of nodes.
+        reach: Which nodes a node attends to, see `REACHES`.
     """
 
-    def __init__(self, width: int, heads: int = 4, length_scaled: bool = False):
-        super().__init__()
-        if width % heads:
-            raise ValueError(f"width must be a multiple of heads, got width={width} and heads={heads}")
-        self.heads, self.length_scaled = heads, length_scaled
-        self.query_key = torch.nn.Linear(width, 2 * width)
-        self.value = torch.nn.Linear(width, width)
-        self.out = torch.nn.Linear(width, width)
+    def __init__(
+        self,
+        width: Annotated[int, SIZE],
+        heads: Annotated[int, SIZE] = 4,
+        length_scaled: bool = False,
+        reach: str = "all",
+    ):
+        super().__init__(width, heads)
+        if reach not in REACHES:
+            raise ValueError(f"unknown reach {reach!r}: choose one of {', '.join(REACHES)}")
+        if reach == "directions" and heads < 2:
+            raise ValueError(f"reach='directions' needs at least two heads, got heads={heads}")
+        self.length_scaled, self.reach = length_scaled, reach
 
-    def forward(self, states: States, structure: States, batch: Batch, biases: Biases) -> States:
-        """Attention whose queries and keys come from `structure`; `biases` are added to the logits."""
+    def check(self, position: PositionEncoder | None, graph_tokens: bool) -> None:  # noqa: ARG002
+        """Raise an error if the position encoder lists node pairs."""
+        if position is not None and position.lists_pairs:
+            raise ValueError(
+                "the position encoder lists node pairs: use attention=SparseAttention(width) (model.attention=sparse)"
+            )
+
+    def contexts(
+        self, batch: Batch, positions: Positions, layers: int, dtype: torch.dtype, graph_tokens: bool
+    ) -> list[Biases]:
+        """The biases of each layer."""
+        self._check_biases(positions, layers)
+        seen = None if self.reach == "all" else seen_nodes(batch, self.reach, self.heads)
+        return attention_biases(batch, positions, layers, dtype, graph_tokens, seen)
+
+    def _check_biases(self, positions: Positions, layers: int) -> None:
+        if not positions.biases:
+            return
+        given, heads = len(positions.biases), positions.biases[0][0].shape[1]
+        if given not in (1, layers) or heads != self.heads:
+            raise ValueError(
+                f"the position encoder has biases for {given} layers of {heads} heads, the model has "
+                f"{layers} of {self.heads}: give both the same layers and heads"
+            )
+
+    def forward(self, states: States, structure: States, batch: Batch, context: Biases) -> States:
+        """Attention whose queries and keys come from `structure`; the biases are added to the logits."""
         query_key = self.query_key(structure)
         if self.length_scaled:
             query, key = query_key.chunk(2, dim=-1)
             query_key = torch.cat([query * _length_scale(batch, len(states)).to(query), key], dim=-1)
-        each = zip(batch.pad(query_key), batch.pad(self.value(states)), biases, strict=True)
+        each = zip(batch.pad(query_key), batch.pad(self.value(states)), context, strict=True)
         mixed = [self._attend(*bucket) for bucket in each]
         return self.out(batch.unpad(mixed, graph_tokens=len(states) > batch.num_nodes))
 
@@ -75,6 +150,8 @@ class Block(Module):
         degree_scaled: Whether `s = 1/√(degree + 1)` instead of 1.
         length_scaled: Whether attention logits grow with the logarithm of the number of nodes.
         local_added: Whether the states that `local` computes are also added to the output of attention (GPS).
+        attention: The attention; by default full attention with these `heads` and `length_scaled`.
+        inner_dropout: Whether dropout also acts inside the feed-forward network, after its activation.
     """
 
     def __init__(
@@ -89,6 +166,8 @@ class Block(Module):
         degree_scaled: bool = False,
         length_scaled: bool = False,
         local_added: bool = False,
+        attention: GraphAttention | None = None,
+        inner_dropout: bool = False,
     ):
         super().__init__()
         if norm not in ("post", "pre"):
@@ -96,27 +175,28 @@ class Block(Module):
         if local_added and local is None:
             raise ValueError("local_added needs a network to add: give local, such as GNN(width)")
         self.post, self.local, self.degree_scaled, self.local_added = norm == "post", local, degree_scaled, local_added
-        self.attention = Attention(width, heads, length_scaled)
+        self.attention = Attention(width, heads, length_scaled) if attention is None else attention
+        hidden = activation_named(activation)
         self.feed_forward = torch.nn.Sequential(
             torch.nn.Linear(width, expansion * width),
-            activation_named(activation),
+            torch.nn.Sequential(hidden, torch.nn.Dropout(dropout)) if inner_dropout else hidden,
             torch.nn.Linear(expansion * width, width),
         )
         self.norms = torch.nn.ModuleList([Norm(width), Norm(width)])
         self.dropout = torch.nn.Dropout(dropout)
 
-    def forward(self, states: States, batch: Batch, biases: Biases) -> States:
-        """The states of all tokens after one layer."""
+    def forward(self, states: States, batch: Batch, context: Any) -> States:
+        """The states of all tokens after one layer; `context` is what its attention needs beside them."""
         first, second = self.norms
         if self.post:
-            states = first(states + self._attend(states, batch, biases))
+            states = first(states + self._attend(states, batch, context))
             return second(states + self.dropout(self.feed_forward(states)))
-        states = states + self._attend(first(states), batch, biases)
+        states = states + self._attend(first(states), batch, context)
         return states + self.dropout(self.feed_forward(second(states)))
 
-    def _attend(self, states: States, batch: Batch, biases: Biases) -> States:
+    def _attend(self, states: States, batch: Batch, context: Any) -> States:
         structure = states if self.local is None else self.local(states, batch)
-        mixed = self.attention(states, structure, batch, biases)
+        mixed = self.attention(states, structure, batch, context)
         mixed = self.dropout(mixed + structure if self.local_added else mixed)
         if not self.degree_scaled:
             return mixed
@@ -199,7 +279,7 @@ def check_pairs_fit(masks: Sequence[Tensor], bytes_per_pair: int, what: str) -> 
     if masks:
         check_memory(
             pairs * bytes_per_pair, masks[0].device, f"{what} between all pairs of up to {largest} nodes",
-            "use smaller batches, or for large graphs the model gnn (DigraphGNN), whose cost grows with the edges",
+            "use smaller batches, or for large graphs attention=LinearAttention(width) (model.attention=linear)",
         )  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -65,8 +64,7 @@ class Summed(Embedding):
 
     def projected(self, batch: Batch, matrix: torch.nn.Linear) -> Float[Tensor, "rows inner"]:
         """The sum of the products of all parts."""
-        parts: list[Any] = list(self.parts)
-        return torch.stack([part.projected(batch, matrix) for part in parts]).sum(0)
+        return torch.stack([part.projected(batch, matrix) for part in self.parts]).sum(0)  # type: ignore[operator]
 
 
 class SameNodes(Embedding):

@@ -10,18 +10,14 @@ from torch import Tensor
 from magnetite.batching import Batch
 from magnetite.encodings.checks import DEPTH, SIZE
 from magnetite.linalg.laplacian import shifted_laplacian
-from magnetite.nn.attention import check_pairs_fit
 from magnetite.nn.embeddings import Embedding
 from magnetite.nn.encoders.base import PositionEncoder, Positions
 from magnetite.nn.heads import Head
+from magnetite.nn.layers import full_precision
 from magnetite.nn.models import GraphModel, no_biases
+from magnetite.nn.sparse import SparseMatrix
 
-Matrices = Float[Tensor, "b n n"]
-States = Float[Tensor, "b n d"]
-
-
-DENSE_BYTES = 28
-"""Bytes per node pair: the adjacency matrix, and real and imaginary part of the Laplacian with temporary copies."""
+States = Float[Tensor, "nodes d"]
 
 
 class ChebyshevFilter(torch.nn.Module):
@@ -37,8 +33,8 @@ class ChebyshevFilter(torch.nn.Module):
         self.order = order
         self.linear = torch.nn.Linear((order + 1) * width, width)
 
-    def forward(self, real: States, imag: States, shifted: tuple[Matrices, Matrices]) -> tuple[States, States]:
-        """Real and imaginary part of the states after one filter."""
+    def forward(self, real: States, imag: States, shifted: tuple[SparseMatrix, SparseMatrix]) -> tuple[States, States]:
+        """Real and imaginary part of the states after one filter; `shifted` has the two parts of `L̃`."""
         terms = [(real, imag)]
         for degree in range(1, self.order + 1):
             term = complex_product(shifted, terms[-1])
@@ -53,7 +49,8 @@ class ChebyshevFilter(torch.nn.Module):
 class MagNet(GraphModel):
     """Embedding + positions → filters of the magnetic Laplacian → real and imaginary parts, linear → head.
 
-    The real and the imaginary part both start from the embedded nodes.
+    The real part starts from the embedded nodes, and so does the imaginary part, unless it starts from zero. The
+    Laplacian is sparse: time and memory grow with nodes and edges.
 
     Args:
         width: Size of a node's state.
@@ -63,6 +60,7 @@ class MagNet(GraphModel):
         embedding: Embedding of the node features, or a list of them; by default all nodes have the same vector.
         order: Degree of the Chebyshev polynomials.
         q: Absolute potential, in `[0, 0.5]`.
+        real_start: Whether the signal is real at the start: its imaginary part is zero.
 
     >>> import magnetite as mt
     >>> model = mt.nn.MagNet(width=32, layers=2, head=mt.nn.GraphHead(2, readout="mean"))
@@ -79,6 +77,7 @@ class MagNet(GraphModel):
         embedding: Embedding | Sequence[Embedding] | None = None,
         order: int = 2,
         q: float = 0.1,
+        real_start: bool = False,
     ):
         super().__init__(width, head, position, embedding)
         self._without_attention()
@@ -86,33 +85,32 @@ class MagNet(GraphModel):
             raise ValueError(f"q={q} is outside [0, 0.5]: q and 1-q mirror each other; try q=0.1")
         if order < 1:
             raise ValueError(f"order must be at least 1, got {order}: at order 0 no node sees another")
-        self.q = q
+        self.q, self.real_start = q, real_start
         self.filters = torch.nn.ModuleList(ChebyshevFilter(width, order) for _ in range(layers))
         self.out = torch.nn.Linear(2 * width, width)
 
     def body(self, states: Float[Tensor, "nodes d"], batch: Batch, positions: Positions) -> Float[Tensor, "nodes d"]:
-        """All filters, bucket by bucket."""
+        """All filters."""
         no_biases(positions)
-        if not torch.compiler.is_compiling():
-            check_pairs_fit(batch.filled(False), DENSE_BYTES, "MagNet's dense Laplacian")
-        each = zip(batch.pad(states), batch.adjacency(), strict=True)
-        return self.out(batch.unpad([self._filtered(padded, adjacency) for padded, adjacency in each]))
-
-    def _filtered(self, states: States, adjacency: Matrices) -> Float[Tensor, "b n 2*d"]:
-        shifted, both = shifted_laplacian(adjacency, self.q), (states, states)
+        with full_precision(batch.device):
+            weight = batch.edge_weight * batch.edge_mask
+            (row, column), *parts = shifted_laplacian(batch.edge_index, weight, batch.num_nodes, self.q)
+        real, imag = (SparseMatrix(row, column, part, batch.num_nodes) for part in parts)
+        both = states, torch.zeros_like(states) if self.real_start else states
         for layer in self.filters:
-            both = layer(*both, shifted)
-        return torch.cat(both, dim=-1)
+            both = layer(*both, (real, imag))
+        return self.out(torch.cat(both, dim=-1))
 
 
-def complex_product(left: tuple[Matrices, Matrices], right: tuple[States, States]) -> tuple[States, States]:
+def complex_product(left: tuple[SparseMatrix, SparseMatrix], right: tuple[States, States]) -> tuple[States, States]:
     """`(A + iB)(X + iY)` as products of real matrices.
 
-    >>> one, zero = torch.ones(1, 1, 1), torch.zeros(1, 1, 1)
-    >>> real, imag = complex_product((zero, one), (zero, one))
+    >>> at, one = torch.tensor([0]), torch.ones(1, 1)
+    >>> zero, unit = SparseMatrix(at, at, torch.zeros(1), size=1), SparseMatrix(at, at, torch.ones(1), size=1)
+    >>> real, imag = complex_product((zero, unit), (torch.zeros(1, 1), one))
     >>> real.item(), imag.item()
     (-1.0, 0.0)
     """
     block = torch.cat(right, dim=-1)
-    (real_x, real_y), (imag_x, imag_y) = ((part @ block).chunk(2, dim=-1) for part in left)
+    (real_x, real_y), (imag_x, imag_y) = (part.times(block).chunk(2, dim=-1) for part in left)
     return real_x - imag_y, real_y + imag_x

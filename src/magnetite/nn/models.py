@@ -16,10 +16,10 @@ from magnetite.graphs import Digraphs
 from magnetite.io.interop import check_pyg
 from magnetite.io.pyg import joined
 from magnetite.nn import checkpoint
-from magnetite.nn.attention import REACHES, Biases, Block, attention_biases, seen_nodes
+from magnetite.nn.attention import Attention, Block, GraphAttention
 from magnetite.nn.embeddings import Embedding, SameNodes, embedding_of
 from magnetite.nn.encoders.base import Combined, PositionEncoder, Positions
-from magnetite.nn.gnn import GCN, GNN
+from magnetite.nn.gnn import GNN
 from magnetite.nn.heads import Head
 from magnetite.nn.layers import Norm
 from magnetite.nn.module import Module, of_kind, remade, unused
@@ -117,7 +117,7 @@ class GraphModel(Module):
 
 
 class DigraphTransformer(GraphModel):
-    """Embedding + positions → layers of full attention between the nodes of each graph → head.
+    """Embedding + positions → layers of attention between the nodes of each graph → head.
 
     Args:
         width: Size of a node's state.
@@ -139,6 +139,9 @@ class DigraphTransformer(GraphModel):
         repeats: How often the layers are applied one after the other, with the same parameters.
         reach: Which nodes a node attends to along the edges: `all`; `relatives`, its ancestors and descendants;
             `directions`, ancestors in half of the heads and descendants in the other half.
+        attention: Attention in place of full attention with `heads`, `length_scaled` and `reach`, such as
+            `LinearAttention(width)`, whose cost grows linearly with the nodes; each layer gets its own copy.
+        inner_dropout: Whether dropout also acts inside the feed-forward networks, after their activations.
 
     >>> import magnetite as mt
     >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
@@ -166,52 +169,45 @@ class DigraphTransformer(GraphModel):
         local_added: bool = False,
         repeats: Annotated[int, DEPTH] = 1,
         reach: str = "all",
+        attention: GraphAttention | None = None,
+        inner_dropout: bool = False,
     ):
         super().__init__(width, head, position, embedding)
-        if reach not in REACHES:
-            raise ValueError(f"unknown reach {reach!r}: choose one of {', '.join(REACHES)}")
-        if reach == "directions" and heads < 2:
-            raise ValueError(f"reach='directions' needs at least two heads, got heads={heads}")
-        self.repeats, self.reach = repeats, reach
+        if attention is not None:
+            of_kind(attention, GraphAttention, "attention")
+            if length_scaled or reach != "all":
+                raise ValueError("length_scaled and reach belong to full attention: leave them out, or attention")
+        self.repeats = repeats
         options = {"dropout": dropout, "activation": activation, "norm": norm, "local_added": local_added}
-        options |= {"degree_scaled": degree_scaled, "length_scaled": length_scaled}
-        self.heads = heads
+        options |= {"expansion": expansion, "degree_scaled": degree_scaled, "inner_dropout": inner_dropout}
+
+        def attend() -> GraphAttention:
+            return Attention(width, heads, length_scaled, reach) if attention is None else remade(attention)
+
         self.blocks = torch.nn.ModuleList(
-            Block(width, heads, expansion, local=remade(local), **options) for _ in range(layers)
+            Block(width, local=remade(local), attention=attend(), **options) for _ in range(layers)
         )
+        self.blocks[0].attention.check(self.position, head.needs_graph_token)  # type: ignore[union-attr, operator]
         self.cls = torch.nn.Parameter(torch.randn(width) * 0.02) if head.needs_graph_token else None
         self.final = Norm(width) if norm == "pre" else torch.nn.Identity()
 
     def body(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "tokens d"]:
         """All layers; if the head reads graph tokens, they follow the nodes."""
-        states, biases = self.tokens(states, batch, positions)
+        states, contexts = self.tokens(states, batch, positions)
         for _ in range(self.repeats):
-            for block, bias in zip(self.blocks, biases, strict=True):
-                states = block(states, batch, bias)
+            for block, context in zip(self.blocks, contexts, strict=True):
+                states = block(states, batch, context)
         return self.final(states)
 
-    def tokens(
-        self, states: States, batch: Batch, positions: Positions
-    ) -> tuple[Float[Tensor, "tokens d"], list[Biases]]:
-        """Nodes and graph tokens, and the attention biases of each layer."""
+    def tokens(self, states: States, batch: Batch, positions: Positions) -> tuple[Float[Tensor, "tokens d"], list[Any]]:
+        """Nodes and graph tokens, and what the attention of each layer needs beside them."""
         kind = states.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else states.dtype
-        self._check_biases(positions)
-        seen = None if self.reach == "all" else seen_nodes(batch, self.reach, self.heads)
-        biases = attention_biases(batch, positions, len(self.blocks), dtype, self.cls is not None, seen)
+        first: GraphAttention = self.blocks[0].attention  # type: ignore[assignment]
+        contexts = first.contexts(batch, positions, len(self.blocks), dtype, self.cls is not None)
         if self.cls is None:
-            return states, biases
-        return torch.cat([states, self.cls.to(states).expand(len(batch), -1)]), biases
-
-    def _check_biases(self, positions: Positions) -> None:
-        if not positions.biases:
-            return
-        layers, heads = len(positions.biases), positions.biases[0][0].shape[1]
-        if layers not in (1, len(self.blocks)) or heads != self.heads:
-            raise ValueError(
-                f"the position encoder has biases for {layers} layers of {heads} heads, the model has "
-                f"{len(self.blocks)} of {self.heads}: give both the same layers and heads"
-            )
+            return states, contexts
+        return torch.cat([states, self.cls.to(states).expand(len(batch), -1)]), contexts
 
 
 class DigraphGNN(GraphModel):
@@ -220,7 +216,7 @@ class DigraphGNN(GraphModel):
     Args:
         width: Size of a node's state.
         head: Head, which makes the predictions; it must not read a graph token.
-        local: The network; `GNN(width)` by default.
+        local: The network, such as `DirGNN(width)` or `TopologicalGRU(width)`; `GNN(width)` by default.
         position: Position encoder, or a list of them.
         embedding: Embedding of the node features, or a list of them; by default all nodes have the same vector.
 
@@ -234,7 +230,7 @@ class DigraphGNN(GraphModel):
         self,
         width: Annotated[int, SIZE],
         head: Head,
-        local: GNN | GCN | None = None,
+        local: Module | None = None,
         position: PositionEncoder | Sequence[PositionEncoder] | None = None,
         embedding: Embedding | Sequence[Embedding] | None = None,
     ):
@@ -268,7 +264,7 @@ def _encoded(encoding: Any, graphs: Digraphs, data: Any) -> Any:
 
 def no_biases(positions: Positions) -> None:
     """Raise an error if a model without attention is given attention biases."""
-    if positions.biases:
+    if positions.biases or positions.sparse is not None:
         raise ValueError(NO_ATTENTION)
 
 

@@ -120,11 +120,12 @@ def of_kind(part: Any, kind: type, argument: str) -> Any:
     >>> from magnetite.nn import Head
     >>> of_kind(torch.nn.Linear(4, 2), Head, "head")
     Traceback (most recent call last):
-    TypeError: head must be a subclass of magnetite.nn.Head, got Linear: make the Linear in its setup, see docs/pyg.md
+    TypeError: head must be a subclass of magnetite.nn.Head, got Linear: make the Linear in its setup, see ...
     """
     if not isinstance(part, kind):
         given = type(part).__name__
-        how = f": make the {given} in its setup, see docs/pyg.md" if isinstance(part, torch.nn.Module) else ""
+        own = "docs/howto/own-layers.md"
+        how = f": make the {given} in its setup, see {own}" if isinstance(part, torch.nn.Module) else ""
         raise TypeError(f"{argument} must be a subclass of magnetite.nn.{kind.__name__}, got {given}{how}")
     return part
 

@@ -20,6 +20,7 @@ EDGES = {
     "ast": {"edge_type": len(EDGE_TYPES), "edge_direction": 2},
     "ast-directed": {"edge_type": len(EDGE_TYPES)},
     "tokens": {"edge_type": len(EDGE_TYPES)},
+    "dataflow-sequential": {"edge_type": len(EDGE_TYPES), "edge_name": len(EDGE_NAMES)},
 }
 """The edge features that distinguish the edges of each kind of graph."""
 
@@ -50,7 +51,7 @@ class CodeSizes:
         """The sizes of graphs of one kind, with the edge features that distinguish their edges.
 
         Args:
-            kind: "dataflow", "ast", "ast-directed" or "tokens".
+            kind: "dataflow", "ast", "ast-directed", "tokens" or "dataflow-sequential".
             attributes: Number of categories of attributes, `len(vocabulary)`.
             words: Number of words of function names; the last two are "unknown" and "end of name".
             length: Number of words per name.

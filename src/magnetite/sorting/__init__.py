@@ -8,7 +8,7 @@ True
 False
 """
 
-from magnetite.sorting.compact import compact, depths, merging, prune, relabel, spoil
+from magnetite.sorting.compact import beginnings, compact, depths, merging, prune, relabel, spoil
 from magnetite.sorting.generator import generate
 from magnetite.sorting.known import batcher, bitonic, damaged, known_networks, optimal
 from magnetite.sorting.matched import matched_pairs
@@ -20,6 +20,7 @@ __all__ = [
     "SortingNetwork",
     "SortingNetworks",
     "batcher",
+    "beginnings",
     "bitonic",
     "compact",
     "count_topological_sorts",

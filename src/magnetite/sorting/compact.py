@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from magnetite.linalg.counter import derive
+from magnetite.linalg.counter import derive, mix, signed
 from magnetite.linalg.threads import spread
 from magnetite.packed import starts
 from magnetite.sorting.generator import MOST_COMPARATORS, check_request, generate
@@ -162,6 +162,25 @@ def spoil(
     found = (counts > 0).nonzero().squeeze(1)
     made = _shortened(networks.node_ptr, networks.lengths, wires, counts.clamp(min=0))
     return made.select(found), found
+
+
+def beginnings(networks: SortingNetworks, seed: int, start: int = 0) -> SortingNetworks:
+    """Cut each network after a random number of comparators, from 1 to all but the last; one with a single one stays.
+
+    A beginning of a network that does not sort does not sort either, since more comparators keep sorted values sorted.
+
+    Args:
+        networks: The networks.
+        seed: Seed of the numbers of comparators.
+        start: Number of the first network in the random sequence.
+
+    >>> from magnetite.sorting import batcher
+    >>> beginnings(SortingNetworks.from_networks([batcher(8)] * 3), seed=0).sizes.tolist()
+    [15, 16, 16]
+    """
+    numbers = mix(torch.tensor(signed(derive(seed, 5))), torch.arange(start, start + len(networks)))
+    counts = 1 + numbers.remainder((networks.sizes - 1).clamp(min=1))
+    return _shortened(networks.node_ptr, networks.lengths, networks.wires, torch.minimum(counts, networks.sizes))
 
 
 def depths(networks: SortingNetworks) -> Int[Tensor, " networks"]:

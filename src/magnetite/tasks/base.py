@@ -221,8 +221,8 @@ class Task(ABC):
     """
 
     presets: ClassVar[Presets] = {}
-    """Tables of settings by name; `base` names another preset that a preset starts from, and `positions` the encodings
-    that it has unless others are chosen."""
+    """Tables of settings by name. `base` names another preset that a preset starts from, `positions` the encodings that
+    it has unless others are chosen; `encodings` has tables for some encodings, `models` options of some models."""
 
     potential: ClassVar[Callable[[float], Potential]] = Adaptive
     """Makes the default potential of magnetic encodings from `q'`."""
@@ -293,6 +293,14 @@ class Task(ABC):
     def weights(self, examples: Examples) -> Float[Tensor, " graphs"]:
         """Weight of each graph: the mean loss of a batch is `loss` divided by the sum of its weights."""
         return torch.ones(len(examples), device=examples.graphs.device)
+
+    def node_weights(self, examples: Examples) -> Float[Tensor, " nodes"] | None:  # noqa: ARG002
+        """Weight of each node's target, 0 where it has none in this split; None if targets are not those of nodes."""
+        return None
+
+    def only(self, nodes: Bool[Tensor, " nodes"]) -> dict[str, Tensor]:
+        """Node features to set in a sampled subgraph so that only these nodes have targets, all of which have one."""
+        raise NotImplementedError
 
     @abstractmethod
     def loss(self, outputs: Tensor, batch: Batch) -> Float[Tensor, ""]:

@@ -8,7 +8,7 @@ A data set on disk is a file that `magnetite.read` reads, or a folder in one of 
 - graph files of any format with a table `labels.csv`, which has a column `graph` with the name of the file, one column
   per target and optionally `split`; and optionally `nodes.csv`, with columns `graph`, `node`, features and targets, and
   `links.csv`, with columns `graph`, `source`, `target` and `split`, for tasks about links;
-- what `magnetite data` writes.
+- what `magnetite data` writes, or `magnetite encode` to a folder.
 
 `package.module:name` stands for a PyG data set, or a function that returns one. It imports the module, which runs its
 code: give it only names of code that you trust.
@@ -28,6 +28,7 @@ import torch
 from torch import Tensor
 
 from magnetite.batching import QueryPairs
+from magnetite.encodings.encoded import MANIFEST, EncodedCorpus, is_corpus
 from magnetite.graphs import Digraphs, read_graphs
 from magnetite.io.ogb import is_ogb, read_ogb
 from magnetite.io.storage import as_bytes
@@ -131,7 +132,7 @@ def _of_folder(folder: Path) -> DataSet:
 
 def _of_saved(folder: Path) -> DataSet:
     """Files written by `Digraphs.save`, in the order of their names."""
-    paths = _saved(folder)
+    paths = saved_files(folder)
     return DataSet(joined([(path, Digraphs.load(path)) for path in paths]))
 
 
@@ -183,17 +184,24 @@ class Layout(NamedTuple):
     expected: str
 
 
-def _saved(folder: Path) -> list[Path]:
+def saved_files(folder: Path) -> list[Path]:
+    """The safetensors files of a folder, sorted."""
     return sorted(path for path in folder.glob("*.safetensors") if not path.name.startswith("."))
 
 
+def _of_encoded(folder: Path) -> DataSet:
+    """What `magnetite encode` writes to a folder: the graphs, with features and targets, without the encodings."""
+    return DataSet(EncodedCorpus(folder).graphs)
+
+
 LAYOUTS: dict[str, Layout] = {
+    "encoded": Layout(is_corpus, _of_encoded, f"{MANIFEST.name} of `magnetite encode`"),
     "shards": Layout(
         lambda folder: (folder / shards.MANIFEST).is_file(), _of_shards, f"{shards.MANIFEST} of `magnetite data`"
     ),
     "ogb": Layout(is_ogb, _of_ogb, "raw/edge.csv.gz and raw/num-node-list.csv.gz as in OGB"),
     "labelled": Layout(is_labelled, _of_labelled, "graph files with a table labels.csv, nodes.csv or links.csv"),
-    "saved": Layout(lambda folder: bool(_saved(folder)), _of_saved, ".safetensors files written by Digraphs.save"),
+    "saved": Layout(lambda folder: bool(saved_files(folder)), _of_saved, ".safetensors files written by Digraphs.save"),
     "files": Layout(lambda folder: bool(graph_files(folder)), _of_labelled, "graph files, for links"),
 }
 """The layouts of folders by name, in the order in which they are tried."""

@@ -67,6 +67,22 @@ PRESETS: Presets = {
         "data": {"tokens": 8192},
         "run": {"precision": "32-true", "evaluate_every": 1.0},
     },
+    # As the authors' code trains, where it differs from the text of the paper.
+    "authors": {
+        "base": "paper",
+        "task": {"self_loops": True},
+        "encoding": {
+            "attention_dropout": 0.15, "attention_biases": False, "parallel": "once", "signs": "independent",
+        },
+        "model": {"dropout": 0.1, "inner_dropout": True, "init": "fan-in"},
+        "optim": {"clipped": "update"},
+        "encodings": {
+            "magnetic": {"encoding": {"q": "Relative(0.1)"}},
+            "walks": {"encoding": {"hidden": 8, "node_layers": 1}},
+            "laplacian": {"encoding": {"absolute_first": True}},
+        },
+        "models": {"magnet": {"order": 1, "real_start": True}},
+    },
 }  # fmt: skip
 
 
@@ -87,6 +103,8 @@ class Distances(Task):
         shard_size: Number of graphs per file.
         protocol: Sizes of the graphs: `paper`, or `multi-q` for those of the paper on multi-q encodings, which tests
             distances on 5,000 graphs of 64 to 71 nodes; `per_size` then has no effect.
+        self_loops: Whether edges of general digraphs may lead from a node to itself, with the same probability; acyclic
+            graphs have none.
 
     >>> examples = Distances(target="reachability").shard("test", 0)
     >>> examples.graphs, examples.targets
@@ -105,6 +123,7 @@ class Distances(Task):
     seed: Annotated[int, SEED] = 0
     shard_size: Annotated[int, COUNT] = 10_000
     protocol: Annotated[str, PROTOCOLS] = later("paper")
+    self_loops: bool = later(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -194,7 +213,8 @@ class Distances(Task):
         return PairClassification(device) if self.classifies else PairError(device)
 
     def _generate(self, key: int, numbers: Int[Tensor, " graphs"], sizes: Int[Tensor, "graphs choices"]) -> Examples:
-        graphs = random_edges(random_sizes(key, numbers, sizes, DEGREES[self.acyclic]), self.acyclic)
+        given = random_sizes(key, numbers, sizes, DEGREES[self.acyclic])
+        graphs = random_edges(given, self.acyclic, self.self_loops)
         return Examples(graphs, pair_targets(graphs, self.target))
 
 
@@ -290,7 +310,7 @@ def random_sizes(key: int, numbers: Int[Tensor, " graphs"], sizes: Tensor, degre
     return RandomSizes(keys, chosen, (degree / (chosen - 1) * 2**53).long())
 
 
-def random_edges(given: RandomSizes, acyclic: bool) -> Digraphs:
+def random_edges(given: RandomSizes, acyclic: bool, self_loops: bool = False) -> Digraphs:
     """Generate the edges, and keep the largest weak component.
 
     An edge `u → v` exists with probability `p`; in an acyclic graph only if `u` comes before `v` in a random order,
@@ -301,9 +321,9 @@ def random_edges(given: RandomSizes, acyclic: bool) -> Digraphs:
     Digraphs(3 graphs, ...)
     """
     if given.keys.device.type == "cpu":
-        return _edges_on_cpu(given, acyclic)
+        return _edges_on_cpu(given, acyclic, self_loops)
     return Digraphs.concat(
-        _edges_dense(given, acyclic, slice(*span)) for span in dense_spans(given.sizes, DENSE_ENTRIES)
+        _edges_dense(given, acyclic, slice(*span), self_loops) for span in dense_spans(given.sizes, DENSE_ENTRIES)
     )
 
 
@@ -311,14 +331,14 @@ def _below(keys: Int[Tensor, " graphs"], use: int, bound: int) -> Int[Tensor, " 
     return (shift_right(mix(keys, torch.tensor(use, device=keys.device)), 32) * bound) >> 32
 
 
-def _edges_on_cpu(given: RandomSizes, acyclic: bool) -> Digraphs:
+def _edges_on_cpu(given: RandomSizes, acyclic: bool, self_loops: bool) -> Digraphs:
     from magnetite.kernels.cpu.random_graphs import sample  # here, so that numba is loaded only when it is used
 
     keys, thresholds = (tensor.numpy().view(np.uint64) for tensor in (given.keys, given.thresholds))
     sizes = given.sizes.numpy()
 
     def work(start: int, stop: int) -> tuple[np.ndarray, ...]:
-        return sample(keys[start:stop], sizes[start:stop], thresholds[start:stop], acyclic)
+        return sample(keys[start:stop], sizes[start:stop], thresholds[start:stop], acyclic, self_loops)
 
     nodes, edge_counts, edges = zip(*spread(work, sizes.size, SPAN), strict=True)
     return Digraphs.from_tensors(
@@ -331,10 +351,10 @@ def _edges_on_cpu(given: RandomSizes, acyclic: bool) -> Digraphs:
     )
 
 
-def _edges_dense(given: RandomSizes, acyclic: bool, span: slice) -> Digraphs:
+def _edges_dense(given: RandomSizes, acyclic: bool, span: slice, self_loops: bool = False) -> Digraphs:
     """The same graphs by tensor operations, for accelerators."""
     keys, sizes, thresholds = given.keys[span], given.sizes[span], given.thresholds[span]
-    adjacency = _dense_edges(keys, sizes, thresholds, acyclic)
+    adjacency = _dense_edges(keys, sizes, thresholds, acyclic, self_loops)
     kept = _largest_component(adjacency, sizes)
     adjacency = adjacency & kept[:, :, None] & kept[:, None, :]
     number = kept.cumsum(1, dtype=torch.int32) - 1
@@ -349,7 +369,9 @@ def _edges_dense(given: RandomSizes, acyclic: bool, span: slice) -> Digraphs:
     )
 
 
-def _dense_edges(keys: Tensor, sizes: Tensor, thresholds: Tensor, acyclic: bool) -> Bool[Tensor, "g n n"]:
+def _dense_edges(
+    keys: Tensor, sizes: Tensor, thresholds: Tensor, acyclic: bool, self_loops: bool = False
+) -> Bool[Tensor, "g n n"]:
     nodes = torch.arange(int(sizes.max()), device=keys.device)
     source, target = nodes[:, None], nodes[None, :]
     pair = source * sizes[:, None, None] + target
@@ -357,7 +379,9 @@ def _dense_edges(keys: Tensor, sizes: Tensor, thresholds: Tensor, acyclic: bool)
     pair_key, rank_key = mix(keys[:, None], use).unbind(1)
     present = shift_right(mix(pair_key[:, None, None], pair), 11) < thresholds[:, None, None]
     inside = nodes < sizes[:, None]
-    present &= inside[:, :, None] & inside[:, None, :] & (source != target)
+    present &= inside[:, :, None] & inside[:, None, :]
+    if not self_loops:
+        present &= source != target
     if acyclic:
         rank = shift_right(mix(rank_key[:, None], nodes), 1)
         present &= rank[:, :, None] < rank[:, None, :]

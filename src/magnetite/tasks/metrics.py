@@ -105,25 +105,39 @@ class PairClassification:
 
 
 class PairError:
-    """Root mean squared error and mean absolute error over all query pairs.
+    """Root mean squared error and mean absolute error over all query pairs, and the mean of the errors of graphs.
+
+    `rmse` is the root of the mean of `e²` over the pairs of all graphs. `rmse_by_graph` is the mean of each graph's own
+    root mean squared error over the graphs with query pairs, so that graphs with few pairs count as much as others.
 
     Args:
         device: Where to add up.
     """
 
     def __init__(self, device: torch.device | str = "cpu"):
-        self.state = torch.zeros(3, dtype=torch.float64, device=device)
+        self.state = torch.zeros(5, dtype=torch.float64, device=device)
 
     def update(self, outputs: Float[Tensor, "p 1"], batch: Batch) -> None:
         """Add up the errors of a batch."""
         query = query_of(batch)
         error = (outputs[:, 0].float() - query.labels).double()
-        self.state += torch.stack([query.sum(each) for each in (error.square(), error.abs(), torch.ones_like(error))])
+        ones = torch.ones_like(error)
+        squares, counts = (_by_graph(each, batch, query) for each in (error.square(), ones))
+        roots = torch.where(counts > 0, squares / counts.clamp(min=1), 0).sqrt()
+        sums = [query.sum(each) for each in (error.square(), error.abs(), ones)]
+        self.state += torch.stack([*sums, roots.sum(), (counts > 0).double().sum()])
 
     def compute(self) -> dict[str, float]:
-        """`rmse` and `mae`."""
-        square, absolute, count = self.state.tolist()
-        return {"rmse": _ratio(square, count) ** 0.5, "mae": _ratio(absolute, count)}
+        """`rmse`, `mae` and `rmse_by_graph`."""
+        square, absolute, count, roots, graphs = self.state.tolist()
+        rmse, mae = _ratio(square, count) ** 0.5, _ratio(absolute, count)
+        return {"rmse": rmse, "mae": mae, "rmse_by_graph": _ratio(roots, graphs)}
+
+
+def _by_graph(values: Float[Tensor, " p"], batch: Batch, query: Query) -> Float[Tensor, " graphs"]:
+    """The sum of the values of each graph's query pairs, without padding."""
+    kept = torch.where(query.mask, values, 0)
+    return kept.new_zeros(len(batch)).index_add(0, batch.node_graph[query.source], kept)
 
 
 def query_of(batch: Batch) -> Query:

@@ -87,6 +87,8 @@ PRESETS: Presets = {
         "encoding": {"k": 25, "scaling": "none", "sign": "gnn"},
     },
     "dataflow-magnetic-mlp": {"base": "dataflow-magnetic", "encoding": {"sign": "mlp"}},
+    # Statements follow each other as in the text, as in the graphs of Bieber et al. (2022).
+    "sequential-magnetic": {"base": "dataflow-magnetic", "task": {"graphs": "dataflow-sequential"}},
     "dataflow-multi-q": {
         "base": "dataflow",
         "positions": "multi-q",
@@ -101,6 +103,15 @@ PRESETS: Presets = {
         "model": {"degree_scaled": False},
     },
     "paper": {"base": "dataflow-magnetic"},
+    # As the authors' code trains, where it differs from the text of the paper: the options of AdamW are those that the
+    # paper's table has for the sequential graph.
+    "authors": {
+        "base": "dataflow-magnetic",
+        "encoding": {"attention_dropout": 0.15, "attention_biases": False, "parallel": "once"},
+        "model": {"inner_dropout": True, "init": "fan-in"},
+        "optim": {"weight_decay": 7.5e-5, "betas": (0.75, 0.935), "clip": 0.1, "clipped": "update"},
+        "encodings": {"walks": {"encoding": {"hidden": 8, "node_layers": 1}}},
+    },
     # For users: attributes are also read as the words that they consist of.
     "best": {
         "base": "dataflow-magnetic",
@@ -147,7 +158,8 @@ class Naming(HeldTask):
 
     Args:
         data: Folder of a corpus, written by `magnetite data functions`, or of OGB's Code2.
-        graphs: Kind of graph: dataflow, ast, ast-directed, tokens (a path), or OGB's own as ogb and ogb-directed.
+        graphs: Kind of graph: dataflow, dataflow-sequential (statements follow each other as in the text), ast,
+            ast-directed, tokens (a path), or OGB's own as ogb and ogb-directed.
         words: Number of words of names in the vocabulary.
         attributes: Number of texts of node attributes in the vocabulary.
         subwords: Number of words of which attributes consist in the vocabulary; 0 reads whole attributes only.

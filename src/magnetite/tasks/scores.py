@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ class Kind:
         make: Functions that compute the metrics, by name, for a number of outputs.
         predict: Values or probabilities from outputs.
         dtype: The type in which the metrics take targets.
+        single: Whether a row has one target, whatever the number of outputs.
     """
 
     metrics: Mapping[str, bool]
@@ -43,6 +45,7 @@ class Kind:
     make: Callable[[int], dict[str, "Metric"]]
     predict: Callable[[Tensor], Tensor]
     dtype: torch.dtype = torch.long
+    single: bool = False
 
 
 class Scores:
@@ -61,7 +64,7 @@ class Scores:
     ):
         from torchmetrics import MetricCollection
 
-        self.kind, self.targets, self.names = kind, targets, names
+        self.kind, self.outputs, self.targets, self.names = kind, outputs, targets, names
         self.collection = MetricCollection(kind.make(outputs)).to(device)  # type: ignore[arg-type]
         self.collection.set_dtype(torch.float64)
         self.state = torch.zeros(0, device=device)
@@ -94,11 +97,15 @@ class Scores:
         return found
 
     def _fill_empty(self) -> None:
-        """Give metrics without rows empty ones of the type of targets: another process may have all rows of a split."""
-        for metric in self.collection.values(copy_state=False):
-            rows: Any = getattr(metric, "target", None)
-            if isinstance(rows, list) and not rows:
-                rows.append(torch.zeros(0, dtype=self.kind.dtype, device=self.state.device))
+        """Give metrics without rows empty ones of their type and shape: another process may have all rows."""
+        row = torch.zeros(1, self.outputs, dtype=torch.float64, device=self.state.device)
+        target = (row[:, 0] if self.kind.single else row).to(self.kind.dtype)
+        for each in self.collection.values(copy_state=False):
+            metric: Any = each
+            if isinstance(getattr(metric, "target", None), list) and not metric.target:
+                sample = deepcopy(metric)
+                sample.update(self.kind.predict(row), target)
+                metric.preds, metric.target = [sample.preds[0][:0]], [sample.target[0][:0]]
 
 
 def _mean_auc(values: Float[Tensor, "*outputs"], counts: Float[Tensor, " counts"]) -> Float[Tensor, ""]:
@@ -125,6 +132,12 @@ def _errors(outputs: int) -> dict[str, Any]:
     class Explained(R2Score):
         """R², which a single target, or equal ones, do not have; torchmetrics takes small variances for none."""
 
+        def __init__(self) -> None:
+            super().__init__(multioutput="raw_values")
+            # Of their final shape from the start, so that processes without any target can add up with others.
+            for name in ("sum_squared_error", "sum_error", "residual"):
+                self.add_state(name, torch.zeros(outputs), dist_reduce_fx="sum")
+
         def compute(self) -> Tensor:
             variation = self.sum_squared_error - self.sum_error.square() / self.total
             varied = (self.total > 1) & (variation > 1e-14 * self.sum_squared_error)
@@ -145,7 +158,7 @@ def _errors(outputs: int) -> dict[str, Any]:
     return {
         "rmse": MeanSquaredError(squared=False, num_outputs=outputs),
         "mae": MeanAbsoluteError(num_outputs=outputs),
-        "r2": Explained(multioutput="raw_values"),
+        "r2": Explained(),
         "mape": Percentage(),  # of all targets together
     }
 
@@ -255,7 +268,11 @@ KINDS: dict[str, Kind] = {
         torch.float64,
     ),
     "classification": Kind(
-        {"accuracy": True, "f1": True, "auc": True}, _cross_entropy, _of_classes, lambda outputs: outputs.softmax(-1)
+        {"accuracy": True, "f1": True, "auc": True},
+        _cross_entropy,
+        _of_classes,
+        lambda outputs: outputs.softmax(-1),
+        single=True,
     ),
     "multilabel": Kind({"auc": True, "f1": True, "accuracy": True}, _binary_cross_entropy, _of_labels, torch.sigmoid),
     "link": Kind(

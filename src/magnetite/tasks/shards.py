@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from magnetite.io.manifests import Manifest
 from magnetite.io.storage import (
     CHECKSUM,
     LOCK,
     DamagedFile,
-    foreign_files,
     locked,
-    read_json,
     read_tensors,
     remove_leftovers,
     write_json,
@@ -22,10 +21,7 @@ from magnetite.tasks.base import SPLITS, Examples, Task
 from magnetite.version import __version__
 
 MANIFEST = "manifest.json"
-ADVICE = (
-    "choose another folder; if it is a damaged data set of yours, remove this file and run `magnetite data` again, "
-    "which verifies and keeps the shards"
-)
+MANIFESTS = Manifest(MANIFEST, "data set", "magnetite data")
 
 
 def write(
@@ -59,7 +55,7 @@ def write(
     ['manifest.json', 'train-00000.safetensors', 'train-00001.safetensors']
     """
     folder = Path(folder)
-    _check_free(task, folder)  # before anything is written, the lock included
+    MANIFESTS.check_free(folder, lambda path: _is_shard(task, path))  # before anything is written, the lock included
     with locked(folder / LOCK, str(folder), wait):
         manifest = claim(task, folder)
         remove_leftovers(folder)
@@ -83,24 +79,29 @@ def read(folder: str | Path, split: str, verify: bool = True) -> Iterator[Exampl
         verify: Whether to verify the checksums.
     """
     folder = Path(folder)
-    manifest = _manifest(folder)
-    files = manifest.pop("files")
-    chosen = [name for name in files if name.startswith(f"{split}-")]
+    manifest = MANIFESTS.read(folder)
+    listed = manifest.pop("files")
+    chosen = files(folder, split)
     if not chosen:
         raise ValueError(f"{folder} has no complete split {split!r}: write it with `magnetite data`")
     for number, name in enumerate(chosen):
         tensors, metadata = read_tensors(folder / name, verify)
         stored = (metadata.get("shard"), metadata.get(CHECKSUM))
-        if stored != (_place(manifest, split, number), files[name][CHECKSUM]):
+        if stored != (_place(manifest, split, number), listed[name][CHECKSUM]):
             raise DamagedFile(
                 f"{folder / name} is not the shard that {MANIFEST} lists: run `magnetite data` again, which replaces it"
             )
         yield Examples.from_tensors(tensors)
 
 
+def files(folder: str | Path, split: str) -> list[str]:
+    """Names of the files of a split, in order."""
+    return [name for name in MANIFESTS.read(Path(folder))["files"] if name.startswith(f"{split}-")]
+
+
 def splits(folder: str | Path) -> list[str]:
     """The splits that have been written to a folder."""
-    names = _manifest(Path(folder))["files"]
+    names = MANIFESTS.read(Path(folder))["files"]
     found = [split for split in SPLITS if any(name.startswith(f"{split}-") for name in names)]
     if not found:
         raise ValueError(f"{folder} has no complete split: write one with `magnetite data`")
@@ -125,44 +126,13 @@ def describe(task: Task) -> dict[str, Any]:
 
 def claim(task: Task, folder: Path) -> dict[str, Any]:
     """The manifest of the folder, or a new one if there is none; an error if it belongs to another task."""
-    expected = describe(task)
-    if not (folder / MANIFEST).exists():
-        _check_free(task, folder)
-        write_json(folder / MANIFEST, {**expected, "files": {}})
-    found = _manifest(folder)
-    files = found.pop("files")
-    if found != expected:
-        differing = [name for name in expected if found.get(name) != expected[name]]
-        given = ", ".join(f"{name} {found.get(name)} instead of {expected[name]}" for name in differing)
-        raise ValueError(f"{folder} holds another data set ({given}): choose another folder or remove it")
-    return {**expected, "files": files}
-
-
-def _check_free(task: Task, folder: Path) -> None:
-    """Raise an error if a folder without a manifest has anything but shards of this data set."""
-    if (folder / MANIFEST).exists():
-        return
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file: give a folder for the data set")
-    other = next((path.name for path in foreign_files(folder) if not _is_shard(task, path)), None)
-    if other is not None:
-        raise ValueError(f"{folder} has no {MANIFEST} but other files, such as {other}: choose a new or empty folder")
+    return MANIFESTS.claim(folder, describe(task), lambda path: _is_shard(task, path))
 
 
 def _is_shard(task: Task, path: Path) -> bool:
     """Whether a file is a shard of this data set, as far as it says so."""
     found = re.fullmatch(r"(\w+)-(\d{5})\.safetensors", path.name)
     return bool(found) and _stored(path, verify=False).get("shard") == _place(describe(task), found[1], int(found[2]))
-
-
-def _manifest(folder: Path) -> dict[str, Any]:
-    try:
-        content = read_json(folder / MANIFEST, "manifest of a data set", ADVICE)
-    except FileNotFoundError:
-        raise ValueError(f"{folder} has no {MANIFEST}: write a data set with `magnetite data`") from None
-    if not isinstance(content.get("files"), dict):
-        raise DamagedFile(f"{folder / MANIFEST} is not a manifest of a data set: choose another folder")
-    return content
 
 
 def _shard(task: Task, split: str, number: int, path: Path, listed: bool) -> dict[str, Any]:

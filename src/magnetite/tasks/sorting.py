@@ -11,11 +11,11 @@ from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.encodings.checks import COUNT, SEED, SIZE_OR_NONE, Domain, later
-from magnetite.linalg.counter import derive
+from magnetite.linalg.counter import derive, mix, shift_right, signed
 from magnetite.linalg.potential import Relative
 from magnetite.nn.embeddings import CategoryEdges, Embedding, Embeddings, node_feature
 from magnetite.nn.heads import GraphHead
-from magnetite.sorting import SortingNetworks, damaged, generate, known_networks, matched_pairs, optimal
+from magnetite.sorting import SortingNetworks, beginnings, damaged, generate, known_networks, matched_pairs, optimal
 from magnetite.sorting.generator import LONGEST as LONGEST_GENERATED
 from magnetite.sorting.known import OPTIMAL
 from magnetite.sorting.matched import CHUNK, KINDS
@@ -28,8 +28,11 @@ SHORTEST, LONGEST = 7, 16
 KNOWN = "known"
 """Name of the evaluation set of the smallest networks known, with copies that lack a comparator or have another one."""
 
-GROUPS = (*KINDS, "smallest", "removed", "rewired")
-"""Kinds of networks: those that are generated, and the three of the evaluation set."""
+UNFINISHED = "unfinished"
+"""Name of incorrect networks that are a beginning of another one."""
+
+GROUPS = (*KINDS, "smallest", "removed", "rewired", UNFINISHED)
+"""Kinds of networks: those that are generated, the three of the evaluation set, and beginnings."""
 
 PRESETS: Presets = {
     "paper": {
@@ -57,6 +60,33 @@ PRESETS: Presets = {
         "optim": {"lr": 1e-3, "betas": (0.9, 0.98), "clip": 0.075, "batch": 64, "epochs": 4, "warmup": 0.5},
         "data": {"tokens": 8192},
         "run": {"precision": "32-true"},
+    },
+    # The model of the explorer, about ten minutes on one idle core: short networks of all kinds, repeated layers.
+    "explorer": {
+        "base": "quick",
+        "task": {
+            "train": 100_000, "valid": 1_000, "test": 1_000, "shortest": 3, "train_longest": 8, "valid_longest": 9,
+            "longest": 10, "compact": 0.4, "merging": 0.4, "unfinished": 0.2, "ports": True,
+        },
+        "model": {"repeats": 4, "local": 1, "local_added": True, "reach": "directions"},
+        "optim": {"epochs": 1, "warmup": 0.02},
+        "data": {"mode": "fresh", "pool": 8192},
+        "run": {"evaluate_every": 0.1},
+    },
+    # As the authors' code trains, where it differs from the text of the paper.
+    "authors": {
+        "base": "paper",
+        "task": {"base": 26.0},
+        "encoding": {
+            "attention_dropout": 0.15, "attention_biases": False, "parallel": "once", "signs": "independent",
+        },
+        "model": {"inner_dropout": True, "init": "fan-in"},
+        "optim": {"clipped": "update"},
+        "encodings": {
+            "walks": {"encoding": {"hidden": 8, "node_layers": 1}},
+            "laplacian": {"encoding": {"absolute_first": True}},
+        },
+        "models": {"magnet": {"order": 1, "real_start": True}},
     },
 }  # fmt: skip
 
@@ -91,6 +121,9 @@ class Sorting(Task):
         merging: Fraction of the networks that begin like a merge sort and have no superfluous comparators.
         ports: Whether edges say which output of a comparator they carry, and which input they enter, for models that
             read edge features.
+        unfinished: Fraction of the incorrect networks, with `compact` or `merging`, that are cut at random, like one
+            that is being drawn.
+        base: Base of the wavelengths of the codes of wires.
 
     >>> examples = Sorting(test=100).shard("test", 0)
     >>> len(examples), int(examples.graphs.graph_features["label"].sum()) >= 100
@@ -99,7 +132,7 @@ class Sorting(Task):
 
     presets: ClassVar[Presets] = PRESETS
     potential = Relative  # as in the paper
-    model_options: ClassVar[tuple[str, ...]] = ("places", "borders")
+    model_options: ClassVar[tuple[str, ...]] = ("places", "borders", "base")
     evaluations: ClassVar[tuple[str, ...]] = (KNOWN,)
 
     train: Annotated[int, COUNT] = 400_000
@@ -117,6 +150,8 @@ class Sorting(Task):
     compact: Annotated[float, Domain(0, 1)] = later(0.0)
     merging: Annotated[float, Domain(0, 1)] = later(0.0)
     ports: bool = later(False)
+    unfinished: Annotated[float, Domain(0, 1)] = later(0.0)
+    base: Annotated[float, Domain(1, 1e6, above=True)] = later(100.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,6 +164,8 @@ class Sorting(Task):
             raise ValueError(f"compact + merging must be at most 1, got compact={self.compact}, merging={self.merging}")
         if self.mixed and self.train_reversed:
             raise ValueError("train_reversed has no effect with compact or merging: leave it out")
+        if self.unfinished and not self.mixed:
+            raise ValueError("unfinished has no effect without compact or merging: leave it out")
 
     @property
     def mixed(self) -> bool:
@@ -186,7 +223,16 @@ class Sorting(Task):
     def _paired(self, count: int, lengths: range, seed: int, start: int, chunk: int) -> Examples:
         """Correct networks, followed by their counterparts."""
         correct, wrong, kinds = matched_pairs(count, lengths, self.shares, seed, start, chunk)
-        return _with_kinds(SortingNetworks.concat([correct, wrong]), kinds.repeat(2), self.ports)
+        if not self.unfinished:
+            return _with_kinds(SortingNetworks.concat([correct, wrong]), kinds.repeat(2), self.ports)
+        key = torch.tensor(signed(derive(seed, len(GROUPS))))
+        part = shift_right(mix(key, torch.arange(start, start + count)), 11).double() / 2**53
+        cut, whole = (part < self.unfinished).nonzero().squeeze(1), (part >= self.unfinished).nonzero().squeeze(1)
+        wrong = SortingNetworks.concat([wrong.select(whole), beginnings(wrong, derive(seed, 1), start).select(cut)])
+        unfinished = torch.full_like(cut, GROUPS.index(UNFINISHED))
+        return _with_kinds(
+            SortingNetworks.concat([correct, wrong]), torch.cat([kinds, kinds[whole], unfinished]), self.ports
+        )
 
     def stream(self, seed: int, batch: int, device: torch.device | str = "cpu", start: int = 0) -> Iterator[Examples]:
         """An endless stream of fresh training examples; each batch has as many twins as correct networks."""
@@ -204,7 +250,7 @@ class Sorting(Task):
 
     def embedding(self) -> "WireNodes":
         """Codes of the two wires."""
-        return WireNodes(places=self.places or None, borders=self.borders)
+        return WireNodes(base=self.base, places=self.places or None, borders=self.borders)
 
     def edge_embedding(self) -> Embeddings:
         """Which output an edge carries and which input it enters."""

@@ -43,6 +43,15 @@ STEPS = {"quick": 1_500, "default": 10_000, "large": 50_000}
 
 LARGEST_BATCH = {"quick": 64, "default": 128, "large": 256}
 
+LARGE = 8_192
+"""Graphs with more nodes get linear attention, and those whose nodes have targets are trained on neighbourhoods."""
+
+TARGETS = {"quick": 256, "default": 512, "large": 1024}
+"""Number of targets per step in training on neighbourhoods."""
+
+NEIGHBOURS = {"quick": (6, 2), "default": (8, 3), "large": (10, 5)}
+"""Numbers of successors and of predecessors per node that a neighbourhood has, for each hop."""
+
 PRESETS: Presets = {
     "quick": {
         "encoding": {"k": 8, "rank": 8, "scaling": "nodes", "dropout": 0.0},
@@ -81,8 +90,8 @@ class Supervised(HeldTask):
     split as in `magnetite.tasks.split_links`.
 
     Args:
-        data: Folder or file of graphs, or `module:name` of a PyG data set (docs/own-data.md); in Python also `Digraphs`
-            or PyG graphs.
+        data: Folder or file of graphs, or `module:name` of a PyG data set (docs/howto/own-data.md); in Python also
+            `Digraphs` or PyG graphs.
         target: Name of the feature to predict, or names of several; existence or direction of links.
         level: What has a target: graph, node, pair or link.
         kind: regression (the default), classification (one class each) or multilabel (several yes-or-no targets).
@@ -229,14 +238,29 @@ class Supervised(HeldTask):
         return Schema(self.level, self._kind_name, self.target_names, self.targets.classes, nodes, edges, texts)
 
     def derived(self, preset: str, epochs: float | None = None) -> dict[str, dict[str, Any]]:
-        """Batch size and number of epochs for this number of training graphs; warm-up follows from the epochs."""
-        count = self.split("train").count
-        batch = int(min(LARGEST_BATCH[preset], 2 ** max(0, round(np.log2(count / 16)))))
+        """Batch size and number of epochs for this number of training graphs; warm-up follows from the epochs.
+
+        Large graphs get linear attention; those whose nodes have targets are trained on sampled neighbourhoods.
+        """
+        train = self.held("train").graphs
+        large = int(train.sizes.max()) > LARGE
+        sampled = large and self.rows == "node"
+        if sampled:
+            count = int(self.targets.masks["train"].sum())
+            batch = min(TARGETS[preset], count)
+        else:
+            count = len(train)
+            batch = int(min(LARGEST_BATCH[preset], 2 ** max(0, round(np.log2(count / 16)))))
         epochs = max(2.0, STEPS[preset] * batch / count) if epochs is None else epochs
-        return {
+        tables: dict[str, dict[str, Any]] = {
             "optim": {"batch": batch, "epochs": epochs, "warmup": epochs / 20},
             "run": {"evaluate_every": max(1.0, epochs / 40)},
         }
+        if large:
+            tables["model"] = {"attention": "linear"}
+        if sampled:
+            tables["data"] = {"neighbours": NEIGHBOURS[preset]}
+        return tables
 
     def embedding(self) -> Embeddings:
         """One vector per category, and a linear layer for quantities, standardised as in training."""
@@ -271,15 +295,26 @@ class Supervised(HeldTask):
         graphs = examples.graphs
         if self.rows == "graph":
             return self._row_weights(graphs.graph_features[TARGET])
-        if self.rows == "node":
-            weights, pointer = self._row_weights(graphs.node_features[TARGET]), graphs.node_ptr
-            weights = torch.where(graphs.node_features[SELECTED], weights, 0.0)
+        selected = self.node_weights(examples)
+        if selected is not None:
+            weights, pointer = selected, graphs.node_ptr
         else:
             query = examples.query()
             if query is None:
                 raise ValueError("the examples have no node pairs: they belong to another task")
             weights, pointer = self._row_weights(query.labels), query.query_ptr
         return starts(weights.double())[pointer].diff().float()
+
+    def node_weights(self, examples: Examples) -> Float[Tensor, " nodes"] | None:
+        """Weight of each node's target, 0 where it has none in this split; None if targets are not those of nodes."""
+        if self.rows != "node":
+            return None
+        features = examples.graphs.node_features
+        return torch.where(features[SELECTED], self._row_weights(features[TARGET]), 0.0)
+
+    def only(self, nodes: Bool[Tensor, " nodes"]) -> dict[str, Tensor]:
+        """Node features to set in a sampled subgraph so that only these nodes have targets."""
+        return {SELECTED: nodes}
 
     def loss(self, outputs: Float[Tensor, "rows outputs"], batch: Batch) -> Float[Tensor, ""]:
         """Sum over the targets of the squared error, divided by their variance, or of the cross-entropy."""

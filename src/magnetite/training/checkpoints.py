@@ -31,7 +31,7 @@ from magnetite.version import __version__
 FOLDER = "checkpoints"
 """Folder of the checkpoints in the folder of a run."""
 
-STATE, OPTIMIZER = "state.json", "optimizer.safetensors"
+STATE, OPTIMIZER, AVERAGE = "state.json", "optimizer.safetensors", "average.safetensors"
 
 
 @dataclass
@@ -93,16 +93,25 @@ class Checkpoints:
         for path in self.folder.glob(f"*{NEWER}"):
             settle_folder(path.with_name(path.name.removesuffix(NEWER)))
 
-    def save_last(self, model: GraphModel, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
+    def save_last(
+        self,
+        model: GraphModel,
+        optimizer: torch.optim.Optimizer,
+        progress: Progress,
+        average: Mapping[str, torch.Tensor] | None = None,
+    ) -> None:
         """Write everything that `restore` needs, then remove older checkpoints."""
 
         def write(folder: Path) -> None:
+            version = {"version": __version__}
             state = {
-                "version": __version__,
+                **version,
                 "parameters": checkpoint.save(model, folder),
-                "optimizer": write_tensors(folder / OPTIMIZER, _optimizer_tensors(optimizer), {"version": __version__}),
+                "optimizer": write_tensors(folder / OPTIMIZER, _optimizer_tensors(optimizer), version),
                 "progress": progress.to_dict(),
             }
+            if average:
+                state["average"] = write_tensors(folder / AVERAGE, dict(average), version)
             write_json(folder / STATE, state)
 
         self._write("last", progress.step, write)
@@ -113,20 +122,27 @@ class Checkpoints:
         """Write the best model so far; the previous one is kept until the next checkpoint refers to this one."""
         self._write("best", step, lambda folder: checkpoint.save(model, folder))
 
-    def restore(self, model: GraphModel, optimizer: torch.optim.Optimizer) -> Progress:
-        """Load model and optimiser from the last checkpoint if there is one, and return its progress."""
+    def restore(
+        self,
+        model: GraphModel,
+        optimizer: torch.optim.Optimizer,
+        average: Mapping[str, torch.Tensor] | None = None,
+    ) -> Progress:
+        """Load model, optimiser and average from the last checkpoint if there is one, and return its progress."""
         steps = self._steps("last")
         if not steps:
             return Progress()
         folder = self._folder("last", steps[-1])
         try:
             progress, *checksums = _read_state(folder / STATE)
-            files = folder / checkpoint.PARAMETERS, folder / OPTIMIZER
-            (_, found), (tensors, kept) = map(read_tensors, files)
-            if [found[CHECKSUM], kept[CHECKSUM]] != checksums:
+            names = [checkpoint.PARAMETERS, OPTIMIZER] + ([AVERAGE] if average else [])
+            (_, found), (tensors, kept), *averages = [read_tensors(folder / name) for name in names]
+            if [found[CHECKSUM], kept[CHECKSUM], *(other[CHECKSUM] for _, other in averages)] != checksums:
                 raise DamagedFile(f"the files of {folder} are of several saves: remove this checkpoint")
             _load_model(folder, model)
             _load_optimizer(folder / OPTIMIZER, tensors, optimizer)
+            for values, _ in averages:
+                _load_average(folder / AVERAGE, values, average or {})
         except (DamagedFile, FileNotFoundError) as error:
             reason = str(error).rpartition(": ")[0]  # without the advice, which is for single files
             advice = "train again with another --out"
@@ -147,6 +163,17 @@ class Checkpoints:
         if not folder.is_dir():
             raise DamagedFile(f"{folder} is missing: train again, or copy it back")
         return folder
+
+    def models(self) -> list[Path]:
+        """Folders of the stored models: the best one in validation and the last one."""
+        return [self._folder(kind, step) for kind in ("best", "last") for step in self._steps(kind)]
+
+    def progress(self) -> Progress:
+        """Progress of the last checkpoint."""
+        steps = self._steps("last")
+        if not steps:
+            raise ValueError(f"{self.folder} has no checkpoint yet: continue with `magnetite train … --resume`")
+        return _read_state(self._folder("last", steps[-1]) / STATE)[0]
 
     def best_step(self) -> int:
         """Step of the best model: that of the last checkpoint, or the newest if there is no checkpoint to ask."""
@@ -231,14 +258,23 @@ def _load_optimizer(path: Path, tensors: Mapping[str, torch.Tensor], optimizer: 
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 
-def _read_state(path: Path) -> tuple[Progress, str, str]:
-    """The progress, and the checksums of the parameters and of the state of the optimiser."""
+def _load_average(path: Path, tensors: Mapping[str, torch.Tensor], average: Mapping[str, torch.Tensor]) -> None:
+    shapes, own = ({name: each.shape for name, each in found.items()} for found in (tensors, average))
+    if shapes != own:
+        raise DamagedFile(f"{path} belongs to another model: give the settings of the run")
+    for name, value in average.items():
+        value.copy_(tensors[name])
+
+
+def _read_state(path: Path) -> tuple[Progress, *tuple[str, ...]]:
+    """The progress, and the checksums of the parameters, of the state of the optimiser, and of averages if any."""
     content = read_json(path, "progress of a run", "remove this checkpoint")
     try:
         if content["version"] != __version__:
             raise ValueError(
                 f"{path} was written by magnetite {content['version']}, this is {__version__}: resume with that version"
             )
-        return Progress.from_dict(content["progress"]), content["parameters"], content["optimizer"]
+        averages = [content["average"]] if "average" in content else []
+        return Progress.from_dict(content["progress"]), content["parameters"], content["optimizer"], *averages
     except (KeyError, TypeError) as error:
         raise DamagedFile(f"{path} is not the progress of a run ({error!r}): remove this checkpoint") from error

@@ -23,10 +23,20 @@ from magnetite.linalg.potential import Adaptive
 from magnetite.tasks import TASKS, Task
 from magnetite.training.encodings import PositionalEncodings, named, names_known, options_named
 from magnetite.training.models import MODELS, ModelOptions, Transformer
-from magnetite.training.options import check_choice, known_option, make, options_of, parse, plain, unchanged_later
+from magnetite.training.options import (
+    check_choice,
+    known_option,
+    later,
+    make,
+    options_of,
+    parse,
+    plain,
+    unchanged_later,
+)
 
 DATA_MODES = Domain(choices=("auto", "resident", "pooled", "fresh"))
 COMPILE_MODES = Domain(choices=("none", "whole", "layers"))
+CLIPPED = Domain(choices=("gradient", "update"))
 PRECISIONS = Domain(choices=("32-true", "bf16-mixed"))
 
 DEFAULT_ENCODING = "magnetic"
@@ -42,11 +52,14 @@ class Optim:
         lr: Peak learning rate.
         weight_decay: Weight decay.
         betas: The two decay rates of AdamW.
-        clip: Largest norm of a row of a gradient, relative to the norm of that row of the parameter.
-        batch: Number of graphs per step, over all processes.
-        epochs: Number of passes over the training graphs.
+        clip: Largest norm of a row of a gradient, or of an update, relative to the norm of that row of the parameter.
+        batch: Number of graphs per step, over all processes; of targets, if neighbourhoods are sampled.
+        epochs: Number of passes over the training graphs, or targets.
         warmup: Number of epochs in which the learning rate rises.
         budget: Fraction of the training to run; shortens `epochs` and `warmup`.
+        clipped: What is clipped: `gradient`, before AdamW, or `update`, the change of the parameters that AdamW makes.
+        average: Decay `β` of the average of the parameters over the steps, `θ̄ ← β θ̄ + (1 − β) θ`, which is evaluated
+            and saved in place of the parameters; 0 for none.
     """
 
     lr: Annotated[float, POSITIVE] = 4e-4
@@ -57,6 +70,8 @@ class Optim:
     epochs: Annotated[float, POSITIVE] = 30.0
     warmup: Annotated[float, NON_NEGATIVE] = 2.0
     budget: Annotated[float, FRACTION] = 1.0
+    clipped: Annotated[str, CLIPPED] = later("gradient")
+    average: Annotated[float, DROPOUT] = later(0.0)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -80,6 +95,9 @@ class Data:
         pairs: Largest number of padded node pairs per forward pass.
         stratified: Whether each batch has as many large and small graphs as all others, which needs less padding where
             sizes differ much; otherwise batches are random.
+        neighbours: Numbers of successors and of predecessors that are sampled around each target, one number per hop,
+            to train on parts of large graphs whose nodes have targets; then `optim.batch` counts targets. Empty to
+            train on whole graphs.
     """
 
     mode: Annotated[str, DATA_MODES] = "auto"
@@ -88,6 +106,7 @@ class Data:
     tokens: Annotated[int, COUNT] = 262_144
     pairs: Annotated[int, COUNT] = 2**30
     stratified: bool = False
+    neighbours: tuple[Annotated[int, COUNT], ...] = later(())
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -202,15 +221,17 @@ class Config:
 
         It stays the same when a version adds options, as long as these have their defaults.
         """
-        tables = self.to_dict()
+        tables = {**self.to_dict(), "encoding": {part.name: part.deciding() for part in self.encoding.parts}}
         for part in (option.name for option in fields(self) if option.name != "encoding"):
             for name in unchanged_later(getattr(self, part)):
                 del tables[part][name]
         deciding = ("seed", "precision", "evaluate_every", "patience")
-        kept = {**tables, "run": {name: tables["run"][name] for name in deciding}}
+        kept: dict[str, dict[str, Any]] = {**tables, "run": {name: tables["run"][name] for name in deciding}}
         kept["data"] = {"fresh": self.data.mode == "fresh"}
         if self.data.stratified:
             kept["data"]["stratified"] = True
+        if self.data.neighbours:
+            kept["data"]["neighbours"] = list(self.data.neighbours)
         order = [part.name for part in self.encoding.parts]
         if order != sorted(order, key=names_known().index):  # another order has other parameters
             kept["order"] = {str(place): name for place, name in enumerate(order)}
@@ -248,7 +269,8 @@ def configuration(
     kind = TASKS[task] if isinstance(task, str) else type(task)
     encoding = _positions(kind.presets, preset) if encoding is None else encoding
     tables: Tables = {"encoding": {name: {} for name in named(encoding)}, "model": {"name": "transformer"}}
-    tables = _with_preset(tables, encoding, kind.presets, preset)
+    model = (changes or {}).get("model", {}).get("name")
+    tables = _with_preset(tables, encoding, kind.presets, preset, model)
     settings = [parse_override(override) for override in overrides]
     options: dict[str, Any] = {}
     for given in (tables, changes or {}, *settings):
@@ -346,14 +368,17 @@ def parse_override(text: str) -> Tables:
     return {table: {path[0]: parsed if len(path) == 1 else {path[1]: parsed}}}
 
 
-def _with_preset(tables: Tables, encoding: str, presets: Mapping[str, Mapping[str, Any]], name: str) -> Tables:
-    """Merge a preset into tables: first its base, then its own tables, then those for this encoding."""
+def _with_preset(
+    tables: Tables, encoding: str, presets: Mapping[str, Mapping[str, Any]], name: str, model: str | None = None
+) -> Tables:
+    """Merge a preset into tables: first its base, its own tables, then those for this encoding and for this model."""
     check_choice("preset", name, presets)
     own = {table: options for table, options in presets[name].items() if table != "positions"}
-    base, special = own.pop("base", None), own.pop("encodings", {})
+    base, special, models = own.pop("base", None), own.pop("encodings", {}), own.pop("models", {})
     if base is not None:
-        tables = _with_preset(tables, encoding, presets, base)
-    return merge(merge(tables, own), special.get(encoding, {}))
+        tables = _with_preset(tables, encoding, presets, base, model)
+    tables = merge(merge(tables, own), special.get(encoding, {}))
+    return merge(tables, {"model": {"name": model, **models[model]}}) if model in models else tables
 
 
 def _positions(presets: Mapping[str, Mapping[str, Any]], name: str) -> str:

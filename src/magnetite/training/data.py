@@ -22,6 +22,7 @@ from magnetite.batching.buckets import (
     batch_rows,
     epoch_order,
     evaluation_batches,
+    grow,
     plan,
 )
 from magnetite.encodings import RandomWalk
@@ -108,6 +109,10 @@ class Block:
 
     def __len__(self) -> int:
         return self.ids.shape[0]
+
+    def grown(self, shapes: Sequence[BatchShape]) -> tuple[BatchShape, ...]:
+        """The shapes of the micro-batches, enlarged where its batches need it."""
+        return grow(shapes, self.extent)
 
     def batches(self, ids: Int[Tensor, " graphs"], shapes: Sequence[BatchShape]) -> list[Batch]:
         """The micro-batches of a step, which consists of these graphs."""

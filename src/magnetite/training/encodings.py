@@ -96,6 +96,13 @@ class EncodingPart:
         """The options as a table in JSON types, the inverse of `from_dict`."""
         return plain({**self.options, "encoder": self.encoder, **self.encoder_options})
 
+    def deciding(self) -> dict[str, Any]:
+        """The table for a hash: without options that older configurations lack, while these have their defaults."""
+        known, table = options_named(self.name, self.encoder), self.to_dict()
+        kept = {**self.options, **self.encoder_options}
+        unchanged = [name for name in kept if known[name].later and kept[name] == known[name].default]
+        return {name: value for name, value in table.items() if name not in unchanged}
+
     def made(self, width: int) -> Any:
         """The encoding for a model of this width; None if there is none."""
         if self.encoding is None:

@@ -88,9 +88,9 @@ class Display:
         """Show the current step."""
         self.bar.update(self.task, completed=step)
 
-    def describe(self, loss: float, speed: float) -> None:
-        """Show the current loss and speed."""
-        self.bar.update(self.task, description=f"loss {loss:.4f} · {speed:,.0f} graphs/s")
+    def describe(self, loss: float, speed: float, rows: str = "graphs") -> None:
+        """Show the current loss, and how many graphs or targets are seen per second."""
+        self.bar.update(self.task, description=f"loss {loss:.4f} · {speed:,.0f} {rows}/s")
 
     def line(self, text: str) -> None:
         """Print a line above the bar."""

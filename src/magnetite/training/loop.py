@@ -15,14 +15,24 @@ from lightning.fabric import Fabric
 from torch import Tensor
 
 from magnetite.batching import Batch
-from magnetite.batching.buckets import Layout, grow
+from magnetite.batching.buckets import Layout
 from magnetite.training.capture import Captured, Objective, compiled
 from magnetite.training.checkpoints import FOLDER, Checkpoints, Progress
 from magnetite.training.config import Config
 from magnetite.training.data import Block, EvaluationData, Share, TrainingData
 from magnetite.training.log import Display, RunLog, duration
 from magnetite.training.models import build_model
-from magnetite.training.optim import AdaptiveClipping, adamw, learning_rate, set_learning_rate
+from magnetite.training.optim import (
+    AdaptiveClipping,
+    Average,
+    UpdateClipping,
+    adamw,
+    learning_rate,
+    set_learning_rate,
+)
+from magnetite.training.sampled import SampledBlock, SampledEvaluationData, SampledTrainingData, Sampler
+
+Evaluation = EvaluationData | SampledEvaluationData
 
 PLANNED_EPOCHS = 1000
 """Number of epochs whose orders determine the shapes of batches."""
@@ -55,12 +65,16 @@ class Trainer:
             self.model.parameters(), (optim.betas[0], optim.betas[1]), optim.weight_decay, fabric.device
         )
         self.forward, self.stepper = fabric.setup(compiled(self.objective, config.run.compile), self.optimizer)
-        self.clip = AdaptiveClipping(self.model.parameters(), optim.clip)
+        before, after = optim.clipped == "gradient", optim.clipped == "update"
+        self.clip = AdaptiveClipping(self.model.parameters() if before else (), optim.clip)
+        self.clip_update = UpdateClipping(self.model.parameters() if after else (), optim.clip)
+        self.average = Average(dict(self.model.named_parameters()), optim.average)
+        self.sampler: Sampler | None = None
         self._start(Progress())
 
     def restore(self) -> None:
         """Continue from the last checkpoint of the folder, if there is one."""
-        self._start(self.checkpoints.restore(self.model, self.optimizer))
+        self._start(self.checkpoints.restore(self.model, self.optimizer, self.average.values))
 
     def _start(self, progress: Progress) -> None:
         self.progress = progress
@@ -72,9 +86,11 @@ class Trainer:
     def prepare(self) -> None:
         """Load the training data, and plan the steps and the shapes of their batches."""
         config, device = self.config, self.fabric.device
-        self.data = TrainingData(
+        self.data = (SampledTrainingData if config.data.neighbours else TrainingData)(
             config.task, self.encodings, config.data, config.optim.batch, config.run.seed, device, self.share
         )
+        if isinstance(self.data, SampledTrainingData):
+            self.sampler = self.data.sampler  # encoded once for all splits
         self.total = max(1, round(config.optim.epochs * config.optim.budget * self.data.steps))
         self.warmup = min(self.total, round(config.optim.warmup * config.optim.budget * self.data.steps))
         if not self.progress.shapes:
@@ -83,6 +99,7 @@ class Trainer:
         # A captured step reads the layouts of its shapes: keep them alive.
         self.layouts = [Layout.of(shape.buckets, device) for shape in self.progress.shapes]
         captures = config.run.capture and device.type == "cuda" and self.share.processes == 1
+        captures = captures and self.sampler is None  # samples have many shapes
         self.update_step: Callable[..., None] = Captured(self.update) if captures else self.update
 
     def run(self) -> None:
@@ -100,13 +117,16 @@ class Trainer:
         self.fabric.barrier()
         self.load_best(self.progress.best_step)
 
-    def evaluation_data(self, split: str) -> EvaluationData:
+    def evaluation_data(self, split: str) -> Evaluation:
         """A split, with its encodings if they fit into memory."""
         examples = self.config.task.examples(split, self.fabric.device)
+        if self.config.data.neighbours:
+            options = self.encodings, self.config.data, self.share, self.config.task, self.sampler
+            return SampledEvaluationData(examples, *options)
         return EvaluationData(examples, self.encodings, self.config.data, self.share)
 
     @torch.no_grad()
-    def evaluate(self, data: EvaluationData, tune: bool = False) -> dict[str, float]:
+    def evaluate(self, data: Evaluation, tune: bool = False) -> dict[str, float]:
         """Loss and metrics of a split; undefined ones, such as the AUC of a single class, are left out.
 
         Args:
@@ -125,17 +145,17 @@ class Trainer:
         return {name: value for name, value in metrics.items() if math.isfinite(value)}  # JSON has no others
 
     @torch.no_grad()
-    def answers(self, data: EvaluationData) -> Tensor | None:
+    def answers(self, data: Evaluation) -> Tensor | None:
         """The task's answers for all examples of a split, in their order; None if it keeps none."""
         found = [self.config.task.answers(outputs, self.model) for _, outputs, _ in self._outputs(data)]
         kept = [answers for answers in found if answers is not None]
-        if not kept:
+        if not kept or isinstance(data, SampledEvaluationData):
             return None
         ids = torch.cat([torch.from_numpy(ids) for ids in data.plan])
         joined = torch.cat(kept).cpu()
         return torch.empty_like(joined).index_copy_(0, ids, joined)
 
-    def _outputs(self, data: EvaluationData) -> Iterator[tuple[Tensor, Tensor, Batch]]:
+    def _outputs(self, data: Evaluation) -> Iterator[tuple[Tensor, Tensor, Batch]]:
         """Loss and outputs of each batch of a split."""
         self.objective.eval()
         for batch in data.batches():
@@ -162,9 +182,9 @@ class Trainer:
         patience = self.config.run.patience
         return self.progress.step >= self.total or bool(patience and self.progress.worse >= patience)
 
-    def _train_block(self, block: Block, stop: threading.Event) -> None:
+    def _train_block(self, block: Block | SampledBlock, stop: threading.Event) -> None:
         progress = self.progress
-        progress.shapes = grow(progress.shapes, block.extent)
+        progress.shapes = block.grown(progress.shapes)
         for number in range(len(block)):
             self.step(block, number)
             progress.step += 1
@@ -183,12 +203,13 @@ class Trainer:
             if self._finished():
                 return
 
-    def step(self, block: Block, number: int) -> None:
+    def step(self, block: Block | SampledBlock, number: int) -> None:
         """Step `number` of the block: one update of the parameters by the mean loss of a whole batch."""
         step = self.progress.step
         # Dropout is a function of seed, step and process, so that a resumed run has the same.
         torch.manual_seed((self.config.run.seed * 2**40 + step * 2**10 + self.share.process) % 2**63)
         set_learning_rate(self.optimizer, learning_rate(step, self.total, self.warmup, self.config.optim.lr))
+        self.average.prepare(step)
         self.block, ids = block, block.ids[number]
         # Resident data stay in place, so gathering the batch is captured, too.
         inputs = [ids] if self.data.resident else block.batches(ids, self.progress.shapes)
@@ -212,7 +233,9 @@ class Trainer:
             self.losses[0] += mean.detach()
         self.losses[1] += 1
         self.clip()
-        self.stepper.step()
+        with self.clip_update():
+            self.stepper.step()
+        self.average.update()
 
     def _log(self) -> None:
         """Log the mean loss since the last call; the only function of the loop that synchronises with the device."""
@@ -232,14 +255,16 @@ class Trainer:
         self.logged, self.logged_step = now, step
         rate = learning_rate(step - 1, self.total, self.warmup, optim.lr)
         self.log.write("train", step, {"loss": loss, "lr": rate, "graphs_per_second": round(speed, 1)})
-        self.display.describe(loss, speed)
-        self.logged_line = f"loss {loss:.4f} · {speed:,.0f} graphs/s · "
+        rows = "graphs" if self.sampler is None else "targets"
+        self.display.describe(loss, speed, rows)
+        self.logged_line = f"loss {loss:.4f} · {speed:,.0f} {rows}/s · "
 
     def _validate(self) -> None:
         if self.progress.step != self.logged_step:
             self._log()  # otherwise the time since the last line would be lost
         task, progress, start = self.config.task, self.progress, time.perf_counter()
-        metrics = self.evaluate(self.valid, tune=True)
+        with self.average.used():
+            metrics = self.evaluate(self.valid, tune=True)
         self.log.write("valid", progress.step, metrics)
         if task.selects not in metrics:
             raise FloatingPointError(
@@ -252,7 +277,8 @@ class Trainer:
         if better:
             progress.best, progress.best_step = value, progress.step
             if self.fabric.is_global_zero:
-                self.checkpoints.save_best(self.model, progress.step)
+                with self.average.used():
+                    self.checkpoints.save_best(self.model, progress.step)
             self.save()
         remaining = progress.seconds / max(1, progress.step) * (self.total - progress.step)
         self.display.line(
@@ -277,7 +303,7 @@ class Trainer:
                 f"parameters are no longer finite at step {self.progress.step}: lower optim.lr (now "
                 f"{self.config.optim.lr}); {self.checkpoints.advice()}"
             )
-        self.checkpoints.save_last(self.model, self.optimizer, self.progress)
+        self.checkpoints.save_last(self.model, self.optimizer, self.progress, self.average.values)
 
     def load_best(self, step: int) -> None:
         """Load the parameters of the best model, which was found at this step."""

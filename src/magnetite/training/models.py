@@ -1,5 +1,6 @@
 """Models by name: each is a frozen dataclass of options that builds a model with a task's embedding and head."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -13,9 +14,17 @@ from magnetite.nn.attention import REACHES
 from magnetite.nn.embeddings import Embeddings
 from magnetite.nn.encoders import PositionEncoder
 from magnetite.nn.heads import READOUTS, Head
+from magnetite.nn.layers import INITS, start_by_fan_in
 from magnetite.tasks import Task
 from magnetite.training.encodings import PositionalEncodings
 from magnetite.training.options import later
+
+ATTENTIONS: dict[str, Callable[[int, int], nn.GraphAttention | None]] = {
+    "full": lambda width, heads: None,  # noqa: ARG005
+    "linear": nn.LinearAttention,
+    "sparse": nn.SparseAttention,
+}
+"""Attention by name; None for full attention, which has further options."""
 
 
 @dataclass(frozen=True)
@@ -24,16 +33,19 @@ class ModelOptions:
 
     Args:
         width: Size of a node's state.
+        init: How linear layers start: `uniform`, as PyTorch's, or `fan-in`, truncated normal matrices of standard
+            deviation `1/√fan_in` and biases of 0.
     """
 
     width: Annotated[int, SIZE] = 256
+    init: Annotated[str, Domain(choices=INITS)] = later("uniform")
 
     def __post_init__(self) -> None:
         """Check the fields against their types and domains; a class that checks more calls this first."""
         check_fields(self)
 
     @property
-    def attention(self) -> tuple[int, int]:
+    def biased(self) -> tuple[int, int]:
         """Numbers of attention heads and layers to which a position encoder may add biases."""
         return 1, 1
 
@@ -72,6 +84,10 @@ class Transformer(ModelOptions):
         repeats: How often the layers are applied one after the other, with the same parameters.
         reach: Which nodes a node attends to: all, relatives (ancestors and descendants) or directions (ancestors in
             half of the heads, descendants in the other half).
+        attention: full; linear, whose cost grows linearly with the number of nodes; or sparse, to the nodes that the
+            encoding relatives or sparse-walks lists.
+        init: How linear layers start, uniform or fan-in.
+        inner_dropout: Whether dropout also acts inside the feed-forward networks, after their activations.
     """
 
     layers: Annotated[int, DEPTH] = 4
@@ -85,14 +101,21 @@ class Transformer(ModelOptions):
     local_added: bool = later(False)
     repeats: Annotated[int, DEPTH] = later(1)
     reach: Annotated[str, Domain(choices=REACHES)] = later("all")
+    attention: Annotated[str, Domain(choices=tuple(ATTENTIONS))] = later("full")
+    inner_dropout: bool = later(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.width % self.heads:
             raise ValueError(f"width must be a multiple of heads, got width={self.width} and heads={self.heads}")
+        if self.attention != "full" and (self.length_scaled or self.reach != "all"):
+            raise ValueError(
+                f"attention={self.attention} has neither length_scaled nor reach: set model.length_scaled=false and "
+                "model.reach=all, or attention=full"
+            )
 
     @property
-    def attention(self) -> tuple[int, int]:
+    def biased(self) -> tuple[int, int]:
         """Heads and layers."""
         return self.heads, self.layers
 
@@ -125,10 +148,12 @@ class Transformer(ModelOptions):
             local_added=self.local_added and self.local > 0,
             repeats=self.repeats,
             reach=self.reach,
+            attention=ATTENTIONS[self.attention](self.width, self.heads),
+            inner_dropout=self.inner_dropout,
             **self.further(),
         )
 
-    def local_network(self, edges: Embeddings) -> nn.GNN | nn.GCN:
+    def local_network(self, edges: Embeddings) -> nn.GNN | nn.GCN | nn.DirGNN:
         """The network that computes queries and keys."""
         return nn.GNN(self.width, self.local, edge_features=edges)
 
@@ -155,18 +180,24 @@ class StructureAware(Transformer):
         repeats: How often the layers are applied one after the other, with the same parameters.
         reach: Which nodes a node attends to: all, relatives (ancestors and descendants) or directions (ancestors in
             half of the heads, descendants in the other half).
-        network: The network: gnn, or gcn, which ignores direction.
+        attention: full; linear, whose cost grows linearly with the number of nodes; or sparse, to the nodes that the
+            encoding relatives or sparse-walks lists.
+        init: How linear layers start, uniform or fan-in.
+        inner_dropout: Whether dropout also acts inside the feed-forward networks, after their activations.
+        network: The network: gnn; dirgnn, whose memory does not grow with the edges; or gcn, which ignores direction.
         activation: gelu or relu.
         degree_scaled: Whether the output of attention is scaled by `1/√(degree + 1)`.
     """
 
     local: Annotated[int, DEPTH_OR_NONE] = 3
-    network: Annotated[str, Domain(choices=("gnn", "gcn"))] = "gnn"
+    network: Annotated[str, Domain(choices=("gnn", "gcn", "dirgnn"))] = "gnn"
     activation: Annotated[str, Domain(choices=("gelu", "relu"))] = "gelu"
     degree_scaled: bool = True
 
-    def local_network(self, edges: Embeddings) -> nn.GNN | nn.GCN:
+    def local_network(self, edges: Embeddings) -> nn.GNN | nn.GCN | nn.DirGNN:
         """The network that computes queries and keys."""
+        if self.network == "dirgnn":
+            return nn.DirGNN(self.width, self.local, activation=self.activation)
         kind = nn.GCN if self.network == "gcn" else nn.GNN
         return kind(self.width, self.local, edge_features=edges, activation=self.activation)
 
@@ -183,21 +214,33 @@ class MessagePassing(ModelOptions):
         width: Size of a node's state.
         steps: Number of message passing steps.
         directed: Whether messages along and against the edges are distinguished.
+        network: The network: gnn, or dirgnn, which is always directed, and whose memory does not grow with the edges.
+        init: How linear layers start, uniform or fan-in.
     """
 
     steps: Annotated[int, DEPTH] = 3
     directed: bool = True
+    network: Annotated[str, Domain(choices=("gnn", "dirgnn"))] = later("gnn")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.network == "dirgnn" and not self.directed:
+            raise ValueError("model.network=dirgnn is always directed: leave out model.directed, or use gnn")
 
     @property
     def reads_edges(self) -> bool:
-        """Messages depend on edge features."""
-        return True
+        """Messages of a GNN depend on edge features."""
+        return self.network == "gnn"
 
     def build(
         self, position: PositionEncoder | None, embedding: Embeddings, head: Head, edges: Embeddings
     ) -> nn.GraphModel:
         """The GNN."""
-        network = nn.GNN(self.width, self.steps, self.directed, edge_features=edges)
+        network = (
+            nn.DirGNN(self.width, self.steps)
+            if self.network == "dirgnn"
+            else nn.GNN(self.width, self.steps, self.directed, edge_features=edges)
+        )
         return nn.DigraphGNN(self.width, head, network, position, embedding)
 
 
@@ -209,10 +252,15 @@ class MagneticFilters(ModelOptions):
         width: Size of a node's state.
         layers: Number of layers.
         q: Potential of the magnetic Laplacian.
+        init: How linear layers start, uniform or fan-in.
+        order: Degree of the Chebyshev polynomials.
+        real_start: Whether the signal is real at the start: its imaginary part is zero.
     """
 
     layers: Annotated[int, DEPTH] = 3
     q: Annotated[float, Domain(0, 0.5)] = 0.1
+    order: Annotated[int, DEPTH] = later(2)
+    real_start: bool = later(False)
 
     def build(
         self,
@@ -222,7 +270,9 @@ class MagneticFilters(ModelOptions):
         edges: Embeddings,  # noqa: ARG002
     ) -> nn.GraphModel:
         """The MagNet."""
-        return nn.MagNet(self.width, self.layers, head, position, embedding, q=self.q)
+        return nn.MagNet(
+            self.width, self.layers, head, position, embedding, self.order, self.q, real_start=self.real_start
+        )
 
 
 TRAINING_BYTES = 16
@@ -258,11 +308,14 @@ def build_model(task: Task, encoding: PositionalEncodings, model: ModelOptions, 
         what = f"a model of {count:,} parameters with its gradients and the state of AdamW"
         check_memory(TRAINING_BYTES * count, torch.device("cpu"), what, "choose a smaller width, k or number of layers")
     torch.manual_seed(seed)
-    return _assembled(task, encoding, model)
+    made = _assembled(task, encoding, model)
+    if model.init == "fan-in":
+        start_by_fan_in(made)
+    return made
 
 
 def _assembled(task: Task, encoding: PositionalEncodings, model: ModelOptions) -> nn.GraphModel:
-    position = encoding.build(model.width, *model.attention)
+    position = encoding.build(model.width, *model.biased)
     channels = 0 if position is None else position.pair_channels
     head = task.head(model.graph_readout, channels)
     if channels and getattr(head, "pair_channels", 0) != channels:

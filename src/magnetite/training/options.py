@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from magnetite.encodings.checks import domain_of, later, quoted, unchanged_later
+from magnetite.encodings.checks import domain_of, is_later, later, quoted, unchanged_later
 
 __all__ = [
     "Option",
@@ -41,12 +41,14 @@ class Option:
         hint: Its type, as annotated.
         default: Its default; `dataclasses.MISSING` if it must be given.
         help: What it means, in one line.
+        later: Whether older configurations lack it, so that a hash leaves it out while it has its default.
     """
 
     name: str
     hint: Any
     default: Any
     help: str = ""
+    later: bool = False
 
     def typed(self, value: Any, where: str) -> Any:
         """The value as the type of the option; an error says what was given and what it must be.
@@ -74,7 +76,9 @@ def options_of(kind: Any) -> dict[str, Option]:
     described = argument_help(kind)
     if dataclasses.is_dataclass(kind):
         hints, domains = typing.get_type_hints(kind), typing.get_type_hints(kind, include_extras=True)
-        each = [(field.name, hints[field.name], _default(field)) for field in dataclasses.fields(kind) if field.init]
+        made = [field for field in dataclasses.fields(kind) if field.init]
+        each = [(field.name, hints[field.name], _default(field)) for field in made]
+        new = {field.name for field in made if field.metadata.get("later")}
     else:
         hints = typing.get_type_hints(kind.__init__)
         domains = typing.get_type_hints(kind.__init__, include_extras=True)
@@ -83,8 +87,9 @@ def options_of(kind: Any) -> dict[str, Option]:
             for name, parameter in list(inspect.signature(kind.__init__).parameters.items())[1:]
             if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         ]
+        new = {name for name, hint in domains.items() if is_later(hint)}
     return {
-        name: Option(name, hint, default, _with_domain(described.get(name, ""), domains.get(name)))
+        name: Option(name, hint, default, _with_domain(described.get(name, ""), domains.get(name)), name in new)
         for name, hint, default in each
     }
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -37,8 +38,7 @@ from magnetite.training.models import build_model
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
-    from magnetite.training.data import EvaluationData
-    from magnetite.training.loop import Trainer
+    from magnetite.training.loop import Evaluation, Trainer
 
 CONFIG, SCHEMA, RESULT = "config.json", "schema.json", "result.json"
 PREDICTIONS = "predictions.parquet"
@@ -46,6 +46,10 @@ PREDICTIONS = "predictions.parquet"
 
 RESUMABLE = {"run": ("log_every", "checkpoint_minutes", "compile", "capture"), "data": ("mode", "memory", "pool")}
 """Options that may change when a run is resumed, because they do not change its batches (but see `_fixed`)."""
+
+
+LAUNCHERS = (("torchrun", "TORCHELASTIC_RUN_ID", "WORLD_SIZE"), ("srun", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS"))
+"""Programs that start processes, with the environment variables by which they are recognised and say how many."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +72,10 @@ class Machine:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
 
     def fabric(self, precision: str) -> "Fabric":
-        """Launch the processes."""
+        """Launch the processes, or join those that torchrun or SLURM launched."""
         from lightning.fabric import Fabric
 
+        self._check_launched()
         # Fabric announces every process and its seed; a run reports by itself.
         for logger in ("lightning.fabric", "lightning.pytorch", "lightning_utilities"):
             logging.getLogger(logger).setLevel(logging.ERROR)
@@ -85,6 +90,17 @@ class Machine:
         )
         fabric.launch()
         return fabric
+
+    def _check_launched(self) -> None:
+        """Raise an error if a launcher started another number of processes; each would train on its own."""
+        for launcher, mark, variable in LAUNCHERS:
+            launched = int(os.environ.get(variable, "1")) if mark in os.environ else 0
+            if launched > 1 and launched != self.devices * self.machines:
+                raise ValueError(
+                    f"{launcher} started {launched} processes, but --devices {self.devices} × --machines "
+                    f"{self.machines} are {self.devices * self.machines}: give the numbers of processes per machine "
+                    "and of machines"
+                )
 
 
 def train(config: Config, folder: Path, machine: Machine, resume: bool = False) -> dict[str, Any]:
@@ -170,7 +186,7 @@ def evaluate(folder: Path, split: str, machine: Machine, settings: Sequence[str]
     return figures[split]
 
 
-def write_predictions(trainer: "Trainer", split: str, data: "EvaluationData", path: Path) -> None:
+def write_predictions(trainer: "Trainer", split: str, data: "Evaluation", path: Path) -> None:
     """Write the answers for a split to a file, for tasks that keep them; called by one process.
 
     Args:

@@ -23,6 +23,7 @@ from magnetite.training import runs
 from magnetite.training.checkpoints import load
 from magnetite.training.config import Config, Data, configuration
 from magnetite.training.data import EvaluationData
+from magnetite.training.sampled import SampledEvaluationData
 
 MOST_PAIRS = 10_000_000
 """Number of node pairs up to which all are predicted if none are given."""
@@ -165,13 +166,26 @@ class Run:
         query = self._query(graphs, pairs)
         encodings = {} if model.position is None else model.position.encodings()
         device = next(model.parameters()).device
-        data = EvaluationData(Examples(graphs, pairs=query).to(device), encodings, Data())
+        examples, neighbours = Examples(graphs, pairs=query).to(device), self._neighbours
+        if neighbours and schema.rows == "node":
+            sampled = SampledEvaluationData(examples, encodings, Data(neighbours=neighbours))
+            found = [(nodes, model(batch)[places].float().cpu()) for batch, nodes, places in sampled.samples()]
+            nodes, outputs = (torch.cat(parts) for parts in zip(*found, strict=True))
+            return torch.empty_like(outputs).index_copy_(0, nodes, outputs)
+        data = EvaluationData(examples, encodings, Data())
         rows = {"graph": torch.arange(len(graphs) + 1), "node": graphs.node_ptr}
         pointer = rows[schema.rows] if query is None else query.query_ptr
         outputs = [model(batch).float().cpu() for batch in data.batches()]
         found = torch.cat(outputs)
         rows = torch.cat([ragged_rows(pointer, torch.from_numpy(ids)) for ids in data.plan])
         return torch.empty_like(found).index_copy_(0, rows, found)
+
+    @property
+    def _neighbours(self) -> tuple[int, ...]:
+        """The sizes of the neighbourhoods that the model was trained on; empty if it was trained on whole graphs."""
+        if self._config is not None:
+            return self._config.data.neighbours
+        return tuple(runs.read_tables(self.folder)["data"].get("neighbours", ()))
 
     def _query(self, graphs: Digraphs, pairs: Any) -> QueryPairs | None:
         """The node pairs to predict for, in tasks about pairs or links."""

@@ -6,12 +6,12 @@ import pytest
 from magnetite.code import build
 from magnetite.code.corpus import Settings, load, write, writing
 from magnetite.code.corpus import index as index_module
-from magnetite.code.corpus import workers as workers_module
 from magnetite.code.corpus.index import Index
 from magnetite.code.corpus.statistics import check_sums
 from magnetite.io.storage import DamagedFile, InUse, locked
+from magnetite.workers import local
 from tests.code.corpus.fake_index import FakeIndex, module, served, twenty_packages
-from tests.code.corpus.test_workers import forked
+from tests.workers.test_local import forked
 
 METHOD = '''
 class Box:
@@ -106,7 +106,7 @@ def test_limits_are_counted(projects, tmp_path):
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_any_number_of_processes_gives_the_same(projects, tmp_path, monkeypatch):
-    monkeypatch.setattr(workers_module, "_pool", forked)
+    monkeypatch.setattr(local, "process_pool", forked)
     one, two = (write(projects, tmp_path / f"corpus{workers}", workers=workers) for workers in (1, 2))
     assert {**one.info, "shards": None} == {**two.info, "shards": None}
 

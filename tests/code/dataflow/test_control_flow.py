@@ -56,3 +56,37 @@ def test_break_and_return_continue_after_finally():
 def test_a_write_after_the_read_in_a_loop_is_not_a_dependence():
     found = edges(graph("while a:\n    x = y\n    y = b"), "CFG_NEXT")
     assert "Assign@3 > Assign@4" not in found and "Assign@4 > Assign@3" not in found
+
+
+SEQUENTIAL = """
+def f(a, b):
+    x = a + 1
+    y = b + 1
+    if x:
+        p = a
+        q = b
+    for i in a:
+        y += i
+        x += 1
+    return x * y
+"""
+
+
+def test_sequential_edges_follow_the_text_and_all_others_stay():
+    plain, sequential = (code.build(SEQUENTIAL, kind) for kind in ("dataflow", "dataflow-sequential"))
+    assert sequential.kind == "dataflow-sequential"
+    rest, others = ({edge for edge in each.edges if edge.type != "CFG_NEXT"} for each in (plain, sequential))
+    assert rest == others
+    lines = {(sequential.lines[edge.source], sequential.lines[edge.target])
+             for edge in sequential.edges if edge.type == "CFG_NEXT"}  # fmt: skip
+    # Each statement leads to the next one; branches and loops are those of the data-flow graph.
+    assert {(3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (8, 9), (9, 10)} <= lines
+    assert not {(3, 5), (3, 9), (4, 9), (3, 11)} & lines
+
+
+def test_sequential_graphs_know_the_order_of_independent_statements():
+    swapped = SEQUENTIAL.replace("x = a + 1\n    y = b + 1", "y = b + 1\n    x = a + 1")
+    one, two = (code.build(text, "dataflow").hash for text in (SEQUENTIAL, swapped))
+    assert one == two
+    one, two = (code.build(text, "dataflow-sequential").hash for text in (SEQUENTIAL, swapped))
+    assert one != two

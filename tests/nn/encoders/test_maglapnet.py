@@ -190,3 +190,43 @@ def test_more_nodes_than_a_launch_grid_of_torch_allows():
     for function in (eigen_attention, plain_eigen_attention):
         expected = plain_eigen_attention(tokens[-9:], mask[-9:], weights, 1)
         torch.testing.assert_close(function(tokens, mask, weights, 1)[-9:], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_attention_without_biases_and_with_dropout():
+    graphs = generic_digraphs(3)
+    batch = mt.batch(graphs, mt.MagneticLaplacian(k=K)(graphs))
+    encoder = nn.MagLapNet(K, WIDTH, dropout=0.0, attention_dropout=0.5, attention_biases=False)
+    assert not [name for name, _ in encoder.attend.named_parameters() if "bias" in name]
+    assert torch.equal(encoder.eval()(batch).nodes, encoder(batch).nodes)
+    assert not torch.equal(encoder.train()(batch).nodes, encoder(batch).nodes)
+    zero = nn.MagLapNet(K, WIDTH)
+    zero.load_state_dict({**zero.state_dict(), **encoder.state_dict()})
+    for layer in (zero.attend.inner, zero.attend.out):
+        torch.nn.init.zeros_(layer.bias)
+    torch.testing.assert_close(zero.eval()(batch).nodes, encoder.eval()(batch).nodes)
+
+
+def test_dropped_attention_weights_keep_the_mean():
+    torch.manual_seed(0)
+    tokens, mask = torch.randn(1, 4, 3), torch.ones(1, 4, dtype=torch.bool)
+    inner, out = torch.nn.Linear(3, 6), torch.nn.Linear(2, 3)
+    weights = Weights(inner.weight, None, out.weight, None)
+    many = eigen_attention(tokens.expand(20_000, -1, -1), mask.expand(20_000, -1), weights, 1, dropout=0.3)
+    torch.testing.assert_close(many.mean(0), eigen_attention(tokens, mask, weights, 1)[0], rtol=0, atol=0.02)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_the_absolute_first_vector_has_no_sign(training):
+    graphs = generic_digraphs(3)
+    pairs = mt.Laplacian(k=K)(graphs)
+    encoder = nn.LaplacianEncoder(K, WIDTH, absolute_first=True, random_signs=False, dropout=0.0).train(training)
+    plain = nn.LaplacianEncoder(K, WIDTH, random_signs=False, dropout=0.0).train(training)
+    plain.load_state_dict(encoder.state_dict())
+    absolute = Eigenpairs.from_tensors(
+        {**pairs.tensors(), "vectors": torch.cat([pairs.vectors[:, :1].abs(), pairs.vectors[:, 1:]], dim=1)}
+    )
+    expected = plain(mt.batch(graphs, laplacian=absolute)).nodes
+    for given in (pairs, flipped(pairs, slice(0, 1))):
+        torch.testing.assert_close(encoder(mt.batch(graphs, laplacian=given)).nodes, expected)
+    other = encoder(mt.batch(graphs, laplacian=flipped(pairs, slice(1, None)))).nodes
+    assert not torch.allclose(other, expected)

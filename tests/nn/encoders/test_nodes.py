@@ -5,6 +5,8 @@ import torch
 
 import magnetite as mt
 from magnetite import nn
+from magnetite.nn.encoders.nodes import signs_of_graphs
+from magnetite.testing import assert_permutation_equivariant
 from tests.batching.cases import forms, real_nodes
 from tests.nn.zoo import WIDTH, generic_digraphs
 
@@ -50,3 +52,31 @@ def test_other_widths_are_rejected():
     graphs = generic_digraphs(0)
     with pytest.raises(ValueError, match="expected 6 columns per node: encode with SVD"):
         nn.SVDEncoder(RANK, WIDTH)(mt.batch(graphs, svd=mt.SVD(rank=2)(graphs)))
+
+
+def test_independent_signs_leave_each_side_as_it_is_and_depend_on_the_graph_alone():
+    torch.manual_seed(0)
+    graphs = generic_digraphs(0)
+    encoder = nn.SVDEncoder(RANK, 2 * RANK, signs="independent")
+    torch.nn.init.eye_(encoder.linear.weight)
+    torch.nn.init.zeros_(encoder.linear.bias)
+    batch = mt.batch(graphs, svd=mt.SVD(rank=RANK)(graphs))
+    values, first = batch.encoding("svd"), batch.node_graph == 0
+    cancelled = set()
+    for _ in range(20):
+        found = encoder.train()(batch).nodes.detach()
+        torch.testing.assert_close(found.abs(), values.abs())
+        left, right = (found * values)[first].sum(0).sign().chunk(2)
+        cancelled.add(tuple((left * right).tolist()))
+    assert len(cancelled) > 2  # `u_j` and `v_j` are not flipped together
+    evaluated = encoder.eval()(batch).nodes
+    assert not torch.equal(evaluated, values)
+    for number, one in enumerate(graphs):  # alone, in another batch, or with its nodes in another order
+        alone = mt.batch(one, svd=mt.SVD(rank=RANK)(one))
+        torch.testing.assert_close(encoder(alone).nodes, evaluated[batch.node_graph == number])
+    assert_permutation_equivariant(encoder_of_signs, graphs)
+
+
+def encoder_of_signs(graphs: mt.Digraphs) -> torch.Tensor:
+    batch = mt.batch(graphs)
+    return batch.per_node(signs_of_graphs(batch, 8)).float()

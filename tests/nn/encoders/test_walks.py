@@ -126,3 +126,15 @@ def test_biases_alone_cannot_distinguish_equal_nodes():
     biases, nodes = (lambda: nn.RelativeWalkEncoder(heads=4, layers=2)), (lambda: nn.WalkEncoder(WIDTH))
     assert spread([biases()]) < 1e-5
     assert spread([nodes(), biases()]) > 1e-2
+
+
+def test_one_layer_after_the_sum_is_linear_in_it():
+    graphs = generic_digraphs(1)
+    batch = mt.batch(graphs, mt.RandomWalk()(graphs))
+    encoder = nn.WalkEncoder(WIDTH, hidden=8, node_layers=1)
+    pair, node = encoder.sum.pair, encoder.sum.node
+    assert [tuple(layer.weight.shape) for layer in (pair, *node)] == [(8, 8), (WIDTH, 8)]
+    number, walks = 0, mt.RandomWalk()(graphs)[0]
+    sums = torch.nn.functional.gelu(pair(walks)).sum(0)
+    found = encoder(batch).nodes[batch.node_graph == number]
+    torch.testing.assert_close(found, node[0](sums), rtol=1e-5, atol=1e-5)

@@ -56,7 +56,7 @@ class CorpusFunction(NamedTuple):
         """The graph of the function; with the defaults, its hash is `dataflow`, or `sequential` for kind "ast".
 
         Args:
-            kind: "dataflow", "ast", "ast-directed" or "tokens".
+            kind: "dataflow", "ast", "ast-directed", "tokens" or "dataflow-sequential".
             mask: Where to hide the name, see `magnetite.code.build`.
             keep_docstrings: Whether docstrings become nodes.
         """

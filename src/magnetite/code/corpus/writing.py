@@ -1,7 +1,6 @@
 """Write a corpus: read projects in parallel, keep what each one gave, select and split, write Parquet files."""
 
 import json
-import os
 import re
 import sys
 from collections import Counter, deque
@@ -30,7 +29,6 @@ from magnetite.code.corpus.selection import Candidates, select, split_of
 from magnetite.code.corpus.settings import SPLITS, Settings
 from magnetite.code.corpus.statistics import Progress, check_sums, merged, of_functions
 from magnetite.code.corpus.stored import DESCRIPTION, Corpus, CorpusFunction, file_hash, load
-from magnetite.code.corpus.workers import Workers
 from magnetite.io.storage import (
     LOCK,
     DamagedFile,
@@ -43,6 +41,7 @@ from magnetite.io.storage import (
     write_json,
 )
 from magnetite.version import __version__
+from magnetite.workers import Workers, start
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,6 +89,7 @@ def write(
     packages: Sequence[str] = (),
     downloads: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
+    ray: str | None = None,
 ) -> Corpus:
     """Build a corpus of functions; code is read, never run.
 
@@ -100,16 +100,17 @@ def write(
         origin: "stdlib", "site-packages", "recipe", a recipe (.tsv file), or a folder with one entry per project.
         folder: Where to write.
         settings: Which functions to keep, and how to split them.
-        workers: Number of processes; all cores by default.
+        workers: Number of processes; by default all cores, of this machine or of the Ray cluster.
         packages: Names of the packages of a recipe to use; all by default.
         downloads: Folder for the files of packages, which are kept; by default they are removed in the end.
         progress: Called after each project.
+        ray: Address of a Ray cluster whose processes read the files; "auto" for the one that runs on this machine,
+            "local" for a new one.
 
     Returns:
         The corpus. If `complete` is false, some packages failed, and the others are there.
     """
     folder, settings = Path(folder), settings or Settings()
-    count = _cores() if workers is None else workers
     with ExitStack() as stack:
         kept = Path(downloads) if downloads is not None else folder / UNFINISHED / "downloads"
         fetching = stack.enter_context(Downloads(kept))
@@ -122,15 +123,12 @@ def write(
         remove_leftovers(folder)
         remove_leftovers(folder / UNFINISHED / "projects")
         remove_leftovers(kept)
-        summaries, failed = _read_all(plan.projects, folder, settings, count, fetching, progress)
+        with start(extract, workers, ray) as pool:
+            summaries, failed = _read_all(plan.projects, folder, settings, pool, fetching, progress)
         _write_corpus(folder, plan, identity, settings, summaries, failed)
         if not failed:
             remove_folder(folder / UNFINISHED)
     return load(folder, verify=False)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Downloads:
@@ -247,7 +245,7 @@ def _read_all(
     projects: list[Project],
     folder: Path,
     settings: Settings,
-    workers: int,
+    pool: Workers[tuple[str, bytes, Settings], FileResult],
     downloads: Downloads,
     progress: Callable[[Progress], None] | None,
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
@@ -281,30 +279,29 @@ def _read_all(
         summaries[project.name] = _keep(folder, project, key, members, results)
         report(project.name)
 
-    with Workers(extract, workers) as pool:
-        for project in projects:
-            found = kept.get(project.name)
+    for project in projects:
+        found = kept.get(project.name)
+        if found is None:
+            try:
+                members = project.read()
+            except (Unavailable, BadArchive) as error:
+                failed[project.name] = str(error)
+                report(project.name)
+                continue
+            key = _key(project.key or content_key(members), settings)
+            found = None if project.key else _kept_summary(_place(folder, project), key)
             if found is None:
-                try:
-                    members = project.read()
-                except (Unavailable, BadArchive) as error:
-                    failed[project.name] = str(error)
-                    report(project.name)
-                    continue
-                key = _key(project.key or content_key(members), settings)
-                found = None if project.key else _kept_summary(_place(folder, project), key)
-                if found is None:
-                    jobs = [(member.path, member.content, settings) for member in members if member.content is not None]
-                    waiting = [pool.submit(chunk) for chunk in _chunks(jobs)]
-                    pending.append((project, key, [Member(m.path, None, m.problem) for m in members], waiting))
-                    chunks += len(waiting)
-                    while chunks > AHEAD * workers and len(pending) > 1:
-                        collect()
-                    continue
-            summaries[project.name] = found
-            report(project.name)
-        while pending:
-            collect()
+                jobs = [(member.path, member.content, settings) for member in members if member.content is not None]
+                waiting = [pool.submit(chunk) for chunk in _chunks(jobs)]
+                pending.append((project, key, [Member(m.path, None, m.problem) for m in members], waiting))
+                chunks += len(waiting)
+                while chunks > AHEAD * pool.count and len(pending) > 1:
+                    collect()
+                continue
+        summaries[project.name] = found
+        report(project.name)
+    while pending:
+        collect()
     return summaries, failed
 
 

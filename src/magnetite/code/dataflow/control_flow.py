@@ -329,10 +329,12 @@ class ControlEdges:
     Args:
         draft: The walked function.
         writes: The result of `reaching_definitions`.
+        sequential: Whether each statement of a list leads to the next one in the text instead, as in the graphs of
+            Bieber et al. (2022): every statement is then a barrier.
     """
 
-    def __init__(self, draft: Draft, writes: dict[tuple[int, int], bool]):
-        self.draft = draft
+    def __init__(self, draft: Draft, writes: dict[tuple[int, int], bool], sequential: bool = False):
+        self.draft, self.sequential = draft, sequential
         self.edges: dict[tuple[int, int], None] = {}
         self.dependents: dict[int, dict[int, set[int]]] = {}
         """For every list, the statements that depend on each of its statements."""
@@ -342,7 +344,8 @@ class ControlEdges:
         self.breaks: dict[int, list[int]] = {}
         self.into_finally: dict[int, list[int]] = {}
         owner = [node[STATEMENT] for node in draft.nodes]
-        for one, other in {(owner[write], owner[access]) for (write, access), same in writes.items() if same}:
+        deciding = {} if sequential else writes
+        for one, other in {(owner[write], owner[access]) for (write, access), same in deciding.items() if same}:
             if one != other:
                 self._depend(one, other)
         for number in range(len(draft.lists) - 1, -1, -1):
@@ -380,7 +383,7 @@ class ControlEdges:
         segment: list[int] = []
         barrier: int | None = None
         for statement in [*statements, None]:
-            if statement is not None and statement not in draft.barriers:
+            if statement is not None and statement not in draft.barriers and not self.sequential:
                 segment.append(statement)
                 continue
             inside = set(segment)

@@ -20,7 +20,12 @@ FUNCTIONS = frozenset({"FunctionDef", "AsyncFunctionDef"})
 
 
 def dataflow_graph(
-    node: Definition, name: str, mask: str | None, is_method: bool = False, keep_docstrings: bool = False
+    node: Definition,
+    name: str,
+    mask: str | None,
+    is_method: bool = False,
+    keep_docstrings: bool = False,
+    sequential: bool = False,
 ) -> CodeGraph:
     """The data-flow graph of a function given as a syntax tree.
 
@@ -30,6 +35,7 @@ def dataflow_graph(
         mask: "strict", "paper" or None, see `masking`.
         is_method: Whether it is defined in a class.
         keep_docstrings: Whether docstrings become nodes.
+        sequential: Whether CFG_NEXT follows the order of the text; the kind of the graph is then "dataflow-sequential".
     """
     draft = walk_function(node, is_method, keep_docstrings)
     locations = Locations(draft)
@@ -41,7 +47,7 @@ def dataflow_graph(
     for number in masked(draft, itself, mask):
         attributes[number] = MASK
     unnamed = {
-        "CFG_NEXT": ControlEdges(draft, writes).edges,
+        "CFG_NEXT": ControlEdges(draft, writes, sequential).edges,
         "LAST_WRITE": writes,
         "CALCULATED_FROM": dict.fromkeys(draft.calculated),
         "CALLS": dict.fromkeys(_calls(draft, writes, itself)),
@@ -50,7 +56,7 @@ def dataflow_graph(
     for kind, pairs in unnamed.items():
         edges += [(source, target, kind, "") for source, target in pairs]
     return CodeGraph(
-        kind="dataflow",
+        kind="dataflow-sequential" if sequential else "dataflow",
         name=name,
         types=tuple(types),
         attributes=tuple(attributes),

@@ -16,13 +16,14 @@ def find(parent, node):
 
 
 @part
-def generate_edges(pair_key, rank, size, threshold, acyclic, edges):
+def generate_edges(pair_key, rank, size, threshold, acyclic, self_loops, edges):
     """Edges `u → v` whose random number is below the threshold, by source and target; returns their number."""
     count = 0
     for source in range(size):
         for target in range(size):
             number = mix(pair_key, source * size + target) >> np.uint64(11)
-            if number < threshold and source != target and not (acyclic and rank[source] >= rank[target]):
+            allowed = (self_loops or source != target) and not (acyclic and rank[source] >= rank[target])
+            if number < threshold and allowed:
                 edges[0, count] = source
                 edges[1, count] = target
                 count += 1
@@ -50,7 +51,7 @@ def largest_component(edges, size, numbers):
 
 
 @kernel(seconds=4)
-def sample(keys, sizes, thresholds, acyclic):
+def sample(keys, sizes, thresholds, acyclic, self_loops):
     """The graphs of these keys: their numbers of nodes and edges, and the edges of all graphs."""
     most = sizes.max() if sizes.size else 0
     numbers = np.empty(most, np.int64)
@@ -67,7 +68,8 @@ def sample(keys, sizes, thresholds, acyclic):
             edges = larger
         for node in range(size):
             rank[node] = mix(mix(keys[graph], 3), node) >> np.uint64(1)
-        generated = generate_edges(mix(keys[graph], 2), rank, size, thresholds[graph], acyclic, edges[:, total:])
+        pair_key, room = mix(keys[graph], 2), edges[:, total:]
+        generated = generate_edges(pair_key, rank, size, thresholds[graph], acyclic, self_loops, room)
         node_counts[graph] = largest_component(edges[:, total : total + generated], size, numbers)
         kept = total
         for edge in range(total, total + generated):

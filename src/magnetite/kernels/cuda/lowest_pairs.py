@@ -9,7 +9,7 @@ from torch import Tensor
 from magnetite.kernels.cuda.launch import CAN_COMPILE, Kernel, shared_limit
 
 LARGEST = {torch.complex128: 200, torch.float64: 256, torch.complex64: 256}
-"""Up to these sizes the kernel is faster than cuSOLVER on an H200 (docs/engine-gpu.md)."""
+"""Up to these sizes the kernel is faster than cuSOLVER on an H200 (docs/engine/gpu.md)."""
 
 _CONSTANTS = {
     torch.complex64: {"REAL": "float", "COMPLEX": 1},

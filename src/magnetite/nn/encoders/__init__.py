@@ -2,7 +2,8 @@
 
 from magnetite.nn.encoders.base import Combined, PositionEncoder, Positions
 from magnetite.nn.encoders.maglapnet import LaplacianEncoder, MagLapNet, SignGNN, SignMLP, SignNet
-from magnetite.nn.encoders.nodes import DepthEncoder, SinusoidalEncoder, SVDEncoder
+from magnetite.nn.encoders.nodes import DepthEncoder, SinusoidalEncoder, SVDEncoder, WalkSumsEncoder
+from magnetite.nn.encoders.sparse import SparseBiasEncoder
 from magnetite.nn.encoders.spe import SPE
 from magnetite.nn.encoders.walks import PairWalkEncoder, RelativeWalkEncoder, WalkEncoder
 
@@ -12,6 +13,8 @@ ENCODERS: dict[str, type[PositionEncoder]] = {
     "walks": WalkEncoder,
     "relative-walks": RelativeWalkEncoder,
     "pair-walks": PairWalkEncoder,
+    "walk-sums": WalkSumsEncoder,
+    "sparse-bias": SparseBiasEncoder,
     "svd": SVDEncoder,
     "sinusoidal": SinusoidalEncoder,
     "depth": DepthEncoder,
@@ -34,5 +37,7 @@ __all__ = [
     "SignMLP",
     "SignNet",
     "SinusoidalEncoder",
+    "SparseBiasEncoder",
     "WalkEncoder",
+    "WalkSumsEncoder",
 ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from magnetite.batching import Batch
@@ -17,18 +17,35 @@ Biases = list[Float[Tensor, "_ h _ _"]]
 
 
 @dataclass(frozen=True, eq=False)
+class SparseBiases:
+    """Some node pairs `(u, v)`, with biases of the attention of `u` to `v`.
+
+    Args:
+        landing: For each node, the nodes that it attends to, as packed node numbers.
+        mask: Which of them exist.
+        biases: For each layer, one bias per pair and head.
+    """
+
+    landing: Int[Tensor, "nodes top"]
+    mask: Bool[Tensor, "nodes top"]
+    biases: tuple[Float[Tensor, "nodes top h"], ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Positions:
-    """Positional information in up to three forms: node vectors, attention biases, and pair features.
+    """Positional information in up to four forms: node vectors, biases of attention, full or sparse, and pair features.
 
     Args:
         nodes: Node vectors, which are added to the states.
         biases: Attention biases per layer and bucket; a single entry is used in all layers.
         pairs: Features of node pairs for a `PairHead`, one `[b, n, n, c]` tensor per bucket.
+        sparse: The node pairs of `SparseAttention`, and their biases.
     """
 
     nodes: Float[Tensor, "nodes d"] | None = None
     biases: tuple[Biases, ...] = ()
     pairs: list[Float[Tensor, "_ _ _ c"]] | None = None
+    sparse: SparseBiases | None = None
 
     def bias(self, layer: int) -> Biases | None:
         """The biases of one layer."""
@@ -68,6 +85,11 @@ class PositionEncoder(Module):
     @property
     def has_biases(self) -> bool:
         """Whether it gives attention biases, which only models with attention can use."""
+        return False
+
+    @property
+    def lists_pairs(self) -> bool:
+        """Whether it lists the node pairs of `SparseAttention`, with biases of these pairs only."""
         return False
 
     def forward(self, batch: Batch) -> Positions:
@@ -110,6 +132,11 @@ class Combined(PositionEncoder):
         """Whether one of the parts gives attention biases."""
         return any(part.has_biases for part in self.parts)  # type: ignore[misc]
 
+    @property
+    def lists_pairs(self) -> bool:
+        """Whether one of the parts lists node pairs."""
+        return any(part.lists_pairs for part in self.parts)  # type: ignore[misc]
+
     def encodings(self) -> dict[str, Any]:
         """The encodings that all parts need, by their name in the batch."""
         return {name: encoding for part in self.parts for name, encoding in part.encodings().items()}  # type: ignore[operator]
@@ -119,11 +146,15 @@ class Combined(PositionEncoder):
         found: list[Positions] = [part(batch) for part in self.parts]
         nodes = [each.nodes for each in found if each.nodes is not None]
         pairs = [each.pairs for each in found if each.pairs is not None]
+        sparse = [each.sparse for each in found if each.sparse is not None]
+        if len(sparse) > 1:
+            raise ValueError("two position encoders list node pairs for SparseAttention: give one of them")
         layers = range(max(len(each.biases) for each in found))
         return Positions(
             nodes=sum(nodes[1:], nodes[0]) if nodes else None,
             biases=tuple(_added([each.bias(layer) for each in found]) for layer in layers),
             pairs=[torch.cat(bucket, dim=-1) for bucket in zip(*pairs, strict=True)] if pairs else None,
+            sparse=sparse[0] if sparse else None,
         )
 
     def _agree(self, name: str) -> bool:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from magnetite.batching import Batch, BatchedEigenpairs
 from magnetite.encodings import Laplacian, MagneticLaplacian
-from magnetite.encodings.checks import DROPOUT, SIZE
+from magnetite.encodings.checks import DROPOUT, LATER, SIZE
 from magnetite.kernels.cuda import eigen_attention as cuda
 from magnetite.nn.encoders.base import PositionEncoder, Positions
 from magnetite.nn.gnn import edge_node_network
@@ -42,6 +42,9 @@ class MagLapNet(PositionEncoder):
         random_signs: Whether training flips the sign of each eigenvector at random; None does so for real eigenvectors
             without a SignNet.
         activation: gelu or relu.
+        attention_dropout: Dropout on the attention weights between tokens.
+        attention_biases: Whether the linear layers of attention between tokens have biases.
+        absolute_first: Whether the first vector is replaced by its absolute values, `|γ_0|`, which have no sign.
 
     >>> import magnetite as mt
     >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
@@ -64,8 +67,12 @@ class MagLapNet(PositionEncoder):
         sign: "SignNet | str | None" = None,
         random_signs: bool | None = None,
         activation: str = "gelu",
+        attention_dropout: Annotated[float, DROPOUT, LATER] = 0.0,
+        attention_biases: Annotated[bool, LATER] = True,
+        absolute_first: Annotated[bool, LATER] = False,
     ):
         super().__init__()
+        self.absolute_first = absolute_first
         self.of, self.encoding = of, encoding if encoding is not None else MagneticLaplacian(k=k)
         check_same_k(k, self.encoding)
         tokens, parts = k * potential_count(self.encoding), part_count(self.encoding)
@@ -77,7 +84,8 @@ class MagLapNet(PositionEncoder):
         if net is not None:
             unused(net).setup(parts, channels)
         self.norm = Norm(channels + 1)
-        self.attend = EigenAttention(channels + 1, heads, channels // heads) if attention else None
+        sizes = channels + 1, heads, channels // heads
+        self.attend = EigenAttention(*sizes, attention_dropout, attention_biases) if attention else None
         self.activation, self.dropout = activation_named(activation), torch.nn.Dropout(dropout)
         self.out = torch.nn.Linear(tokens * (channels + 1), width)
 
@@ -103,12 +111,14 @@ class MagLapNet(PositionEncoder):
         return Positions(nodes=self.activation(aligned_linear(self.out, self.dropout(tokens))))
 
     def _prepared(self, batch: Batch) -> BatchedEigenpairs:
-        """The eigenpairs, scaled, with random signs."""
+        """The eigenpairs, scaled, with random signs, and the first vector without a sign if it is to have none."""
         pairs = eigenpairs_of(batch, self.of, self.encoding)
         vectors = self.scale(pairs.vectors, batch)
         if self.random_signs and self.training:
             signs = torch.randint(2, pairs.mask.shape, device=batch.device).float() * 2 - 1
             vectors = vectors * batch.per_node(signs)[..., None]
+        if self.absolute_first:
+            vectors = torch.cat([vectors[..., :1, :].abs(), vectors[..., 1:, :]], dim=-2)
         return replace(pairs, vectors=vectors)
 
 
@@ -131,9 +141,9 @@ class Weights(NamedTuple):
     """The two linear layers of `EigenAttention`: queries, keys and values of all heads from the tokens, and back."""
 
     inner: Float[Tensor, "3*hc w"]
-    inner_bias: Float[Tensor, " 3*hc"]
+    inner_bias: Float[Tensor, " 3*hc"] | None
     out: Float[Tensor, "w hc"]
-    out_bias: Float[Tensor, " w"]
+    out_bias: Float[Tensor, " w"] | None
 
 
 class EigenAttention(Module):
@@ -147,32 +157,44 @@ class EigenAttention(Module):
         width: Channels of a token.
         heads: Number of attention heads.
         channels: Channels per head.
+        dropout: Dropout on the attention weights; training with it uses plain tensor operations.
+        biases: Whether the linear layers have biases.
     """
 
-    def __init__(self, width: int, heads: int, channels: int):
+    def __init__(self, width: int, heads: int, channels: int, dropout: float = 0.0, biases: bool = True):
         super().__init__()
-        self.heads = heads
-        self.inner = torch.nn.Linear(width, 3 * heads * channels)
-        self.out = torch.nn.Linear(heads * channels, width)
+        self.heads, self.dropout = heads, dropout
+        self.inner = torch.nn.Linear(width, 3 * heads * channels, bias=biases)
+        self.out = torch.nn.Linear(heads * channels, width, bias=biases)
 
     def forward(self, tokens: Float[Tensor, "nodes t w"], mask: Bool[Tensor, "nodes t"]) -> Float[Tensor, "nodes t w"]:
         """The tokens after attention; tokens outside of the mask are not attended to."""
         weights = Weights(self.inner.weight, self.inner.bias, self.out.weight, self.out.bias)
-        return eigen_attention(tokens, mask, weights, self.heads)
+        return eigen_attention(tokens, mask, weights, self.heads, self.dropout if self.training else 0.0)
 
 
 def eigen_attention(
-    tokens: Float[Tensor, "nodes t w"], mask: Bool[Tensor, "nodes t"], weights: Weights, heads: int
+    tokens: Float[Tensor, "nodes t w"],
+    mask: Bool[Tensor, "nodes t"],
+    weights: Weights,
+    heads: int,
+    dropout: float = 0.0,
 ) -> Float[Tensor, "nodes t w"]:
     """`x + W_o softmax(q kᵀ/√c) v` over the tokens of each node, by a fused kernel where there is one.
+
+    `dropout` acts on the softmax, in plain tensor operations; fused kernels have none.
 
     >>> layers = torch.nn.Linear(3, 6), torch.nn.Linear(2, 3)
     >>> weights = Weights(*layers[0].parameters(), *layers[1].parameters())
     >>> eigen_attention(torch.ones(2, 4, 3), torch.ones(2, 4, dtype=torch.bool), weights, heads=1).shape
     torch.Size([2, 4, 3])
     """
+    if dropout:
+        return plain_eigen_attention(tokens, mask, weights, heads, dropout)
     if cuda.suits(tokens, channels=weights.out.shape[1]):
-        return cuda.fused(tokens, mask, weights.inner, weights.inner_bias, weights.out, heads) + weights.out_bias
+        bias = weights.inner.new_zeros(len(weights.inner)) if weights.inner_bias is None else weights.inner_bias
+        mixed = cuda.fused(tokens, mask, weights.inner, bias, weights.out, heads)
+        return mixed if weights.out_bias is None else mixed + weights.out_bias
     if tokens.device.type == "cpu":
         return cached_eigen_attention(tokens, mask, weights, heads)
     return plain_eigen_attention(tokens, mask, weights, heads)
@@ -191,14 +213,19 @@ def cached_eigen_attention(
 
 
 def plain_eigen_attention(
-    tokens: Float[Tensor, "nodes t w"], mask: Bool[Tensor, "nodes t"], weights: Weights, heads: int
+    tokens: Float[Tensor, "nodes t w"],
+    mask: Bool[Tensor, "nodes t"],
+    weights: Weights,
+    heads: int,
+    dropout: float = 0.0,
 ) -> Float[Tensor, "nodes t w"]:
     """The same in plain tensor operations, since torch's fused attention overflows its grid above 65,535 nodes."""
     inner = torch.nn.functional.linear(tokens, weights.inner, weights.inner_bias)
     query, key, value = inner.unflatten(-1, (3, heads, -1)).unbind(2)
     scores = torch.einsum("nihc,njhc->nhij", query, key) / math.sqrt(query.shape[-1])
     scores = scores.masked_fill(~mask[:, None, None, :], torch.finfo(scores.dtype).min)
-    mixed = torch.einsum("nhij,njhc->nihc", scores.softmax(-1), value).flatten(-2)
+    attention = torch.nn.functional.dropout(scores.softmax(-1), dropout, training=dropout > 0)
+    mixed = torch.einsum("nhij,njhc->nihc", attention, value).flatten(-2)
     return tokens + torch.nn.functional.linear(mixed, weights.out, weights.out_bias)
 
 
@@ -287,8 +314,8 @@ def unscaled(vectors: Vectors, batch: Batch) -> Vectors:  # noqa: ARG001
 
 
 def scaled_by_nodes(vectors: Vectors, batch: Batch) -> Vectors:
-    """`√n γ`: the mean of `|γ_v|²` is 1 for graphs of every size."""
-    return vectors * batch.per_node(batch.sizes.to(vectors).sqrt()).view(-1, *[1] * (vectors.ndim - 1))
+    """`√n γ`: the mean of `|γ_v|²` is 1 for graphs of every size; a sampled subgraph has the `n` of the whole graph."""
+    return vectors * batch.per_node(batch.whole_sizes.to(vectors).sqrt()).view(-1, *[1] * (vectors.ndim - 1))
 
 
 def scaled_by_parts(vectors: Vectors, batch: Batch) -> Vectors:

@@ -23,15 +23,15 @@ class PairSum(torch.nn.Module):
         hidden: Output channels of `f₂`.
         width: Size of a node's vector.
         activation: gelu or relu.
+        node_layers: Number of linear layers of `f₁`, 1 or 2.
     """
 
-    def __init__(self, channels: int, hidden: int, width: int, activation: str):
+    def __init__(self, channels: int, hidden: int, width: int, activation: str, node_layers: int = 2):
         super().__init__()
         self.pair = torch.nn.Linear(channels, hidden)
         self.activation = activation_named(activation)
-        self.node = torch.nn.Sequential(
-            torch.nn.Linear(hidden, width), activation_named(activation), torch.nn.Linear(width, width)
-        )
+        second = [activation_named(activation), torch.nn.Linear(width, width)] if node_layers > 1 else []
+        self.node = torch.nn.Sequential(torch.nn.Linear(hidden, width), *second)
 
     def forward(self, pairs: Pairs, batch: Batch) -> Float[Tensor, "nodes d"]:
         """One vector per node, from its pairs with all nodes of its graph."""

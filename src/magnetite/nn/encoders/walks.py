@@ -6,7 +6,7 @@ import torch
 
 from magnetite.batching import Batch
 from magnetite.encodings import RandomWalk
-from magnetite.encodings.checks import DEPTH, SIZE
+from magnetite.encodings.checks import DEPTH, LATER, SIZE, Domain
 from magnetite.linalg.walks import step_means, walk_features
 from magnetite.nn.encoders.base import PositionEncoder, Positions
 from magnetite.nn.encoders.pairs import PairBias, Pairs, PairSum
@@ -22,6 +22,7 @@ class WalkEncoder(PositionEncoder):
         hidden: Output channels of `f₂`.
         of: Name of the walks in the batch.
         activation: gelu or relu.
+        node_layers: Number of linear layers of `f₁`, 1 or 2.
 
     >>> import magnetite as mt
     >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
@@ -38,10 +39,11 @@ class WalkEncoder(PositionEncoder):
         hidden: Annotated[int, SIZE] = 64,
         of: str = "pairs",
         activation: str = "gelu",
+        node_layers: Annotated[int, Domain(1, 2), LATER] = 2,
     ):
         super().__init__()
         self.of, self.encoding = of, encoding if encoding is not None else RandomWalk()
-        self.sum = PairSum(self.encoding.width, hidden, width, activation)
+        self.sum = PairSum(self.encoding.width, hidden, width, activation, node_layers)
 
     def forward(self, batch: Batch) -> Positions:
         """One vector per node, from the walks that land there."""

@@ -1,0 +1,291 @@
+"""Models and encodings on one large graph: cost of a step against PyG, growth with the size, accuracy after training.
+
+python benchmarks/large_models.py              # all parts, or one of them:
+python benchmarks/large_models.py steps        # results/large-models-steps.json
+python benchmarks/large_models.py growth       # results/large-models-growth.json
+python benchmarks/large_models.py accuracy     # results/large-models-accuracy.json
+
+Every measurement runs in a process of its own, so that its peak memory is its own. Steps and encodings are measured in
+CPU seconds of one thread, the least of some rounds, which other processes of the machine hardly change; training in
+seconds of the clock. A step is a forward and a backward pass over the whole graph, and an update by AdamW, with two
+layers of width 64 and the same random positions for all models; `sampled` is a step of training on the neighbourhoods
+of 256 nodes, as `mt.train` does by default, and its cost does not depend on the graph.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import magnetite as mt
+from magnetite.encodings.results import Eigenpairs
+from magnetite.io.record import Record
+from magnetite.tasks.supervised import TARGETS
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.choosing import MODELS, generated  # noqa: E402
+
+WIDTH, LAYERS, HEADS, K, CLASSES, DEGREE = 64, 2, 4, 8, 5, 10
+STEP_SIZES = (20_000, 100_000)
+GROWTH_SIZES = (1_000, 10_000, 30_000, 100_000)
+ACCURACY_SIZES = (20_000, 100_000)
+LIMIT = 9 * 2**30
+"""Bytes of memory beyond which a measurement fails, so that others on the machine are not stopped."""
+
+
+def random_edges(n: int, seed: int) -> Tensor:
+    """`DEGREE · n` random edges."""
+    return torch.from_numpy(np.random.default_rng(seed).integers(0, n, (2, DEGREE * n)))
+
+
+class PyG(nn.Module):
+    """A linear layer, two layers of PyG, and a linear layer."""
+
+    def __init__(self, layers: Callable[[], nn.Module], edges: Tensor):
+        super().__init__()
+        self.edges, self.start, self.head = edges, nn.Linear(2 * K, WIDTH), nn.Linear(WIDTH, CLASSES)
+        self.layers = nn.ModuleList(layers() for _ in range(LAYERS))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Scores of the classes."""
+        hidden = self.start(x)
+        for layer in self.layers:
+            hidden = layer(hidden, self.edges)
+        return self.head(hidden)
+
+
+class Performer(nn.Module):
+    """`GPSConv` with Performer attention over one graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        from torch_geometric.nn import GINConv, GPSConv
+
+        network = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH))
+        self.layer = GPSConv(WIDTH, GINConv(network), heads=HEADS, attn_type="performer")
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        """The states after one layer."""
+        return self.layer(x, edges, x.new_zeros(len(x), dtype=torch.long))
+
+
+def directed() -> nn.Module:
+    """`DirGNNConv` of a GCN."""
+    from torch_geometric.nn import DirGNNConv, GCNConv
+
+    return DirGNNConv(GCNConv(WIDTH, WIDTH, normalize=False))
+
+
+def transformer(**options: Any) -> mt.nn.GraphModel:
+    """Linear attention with positions."""
+    attention = mt.nn.LinearAttention(WIDTH, HEADS)
+    position = mt.nn.MagLapNet(K, WIDTH, dropout=0.0)
+    head = mt.nn.NodeHead(CLASSES)
+    return mt.nn.DigraphTransformer(
+        WIDTH, LAYERS, head, position, heads=HEADS, norm="pre", dropout=0.1, attention=attention, **options
+    )
+
+
+def positions(n: int, seed: int) -> Eigenpairs:
+    """Random numbers in the shape of eigenpairs."""
+    random = torch.Generator().manual_seed(seed)
+    parts = torch.randn(n, K, 2, generator=random) / n**0.5
+    values, mask = torch.linspace(0, 1, K)[None], torch.ones(1, K, dtype=torch.bool)
+    group = torch.arange(K)[None]
+    vectors = torch.view_as_complex(parts)
+    return Eigenpairs(
+        node_ptr=torch.tensor([0, n]), values=values, vectors=vectors, mask=mask, group=group, anchored=mask
+    )
+
+
+OURS: dict[str, Callable[[], mt.nn.GraphModel]] = {
+    "linear attention": transformer,
+    "linear attention + GNN": lambda: transformer(local=mt.nn.GNN(WIDTH, 2), local_added=True),
+    "linear attention + DirGNN": lambda: transformer(local=mt.nn.DirGNN(WIDTH, 1), local_added=True),
+    "DirGNN": lambda: mt.nn.DigraphGNN(
+        WIDTH, mt.nn.NodeHead(CLASSES), mt.nn.DirGNN(WIDTH, LAYERS), mt.nn.MagLapNet(K, WIDTH, dropout=0.0)
+    ),
+    "MagNet": lambda: mt.nn.MagNet(WIDTH, LAYERS, mt.nn.NodeHead(CLASSES), mt.nn.MagLapNet(K, WIDTH, dropout=0.0)),
+}
+THEIRS: dict[str, Callable[[], nn.Module]] = {"PyG GPSConv, Performer": Performer, "PyG DirGNNConv": directed}
+
+ENCODINGS: dict[str, Callable[[], Any]] = {
+    "magnetic, k=8": lambda: mt.MagneticLaplacian(k=K),
+    "svd, rank 8": lambda: mt.SVD(rank=K),
+    "walk sums": lambda: mt.WalkSums(steps=2, top=16),
+}
+
+
+def prepared(name: str, n: int, seed: int) -> Callable[[], Tensor]:
+    """A function that computes the loss of all nodes, with gradients."""
+    edges, y = random_edges(n, seed), torch.from_numpy(np.random.default_rng(seed).integers(0, CLASSES, n))
+    pairs = positions(n, seed)
+    torch.manual_seed(seed)
+    if name in THEIRS:
+        model: nn.Module = PyG(THEIRS[name], edges)
+        given: Any = torch.view_as_real(pairs.vectors).flatten(1) * n**0.5
+    else:
+        graphs = mt.Digraphs.from_edges(edges, num_nodes=n)
+        if name == "sampled":
+            model, hoods = OURS["linear attention + GNN"](), mt.batching.Neighbourhoods(graphs, (6, 2))
+            sample = hoods.sample(torch.arange(256), key=seed)
+            given, y = mt.batching.sampled_batch(graphs, sample, {"eigenpairs": pairs}), y[sample.nodes]
+        else:
+            model, given = OURS[name](), mt.batch(graphs, pairs)
+    optimiser = torch.optim.AdamW(model.parameters())
+
+    def step() -> None:
+        optimiser.zero_grad()
+        nn.functional.cross_entropy(model(given), y).backward()
+        optimiser.step()
+
+    return step
+
+
+def peak() -> float:
+    """Largest memory of this process so far, in GiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def timed(work: Callable[[], Any], rounds: int) -> dict[str, float]:
+    """CPU seconds of the fastest round, and the memory that it needed beyond what was there before."""
+    before, best = peak(), float("inf")
+    for _ in range(rounds):
+        start = time.process_time()
+        work()
+        best = min(best, time.process_time() - start)
+    return {"seconds": best, "gib": max(0.0, peak() - before), "peak_gib": peak()}
+
+
+def one_step(name: str, n: int, seed: int) -> dict[str, float]:
+    """The cost of a step."""
+    return timed(prepared(name, n, seed), rounds=2 if n > 300_000 else 3)
+
+
+def one_encoding(name: str, n: int, seed: int) -> dict[str, float]:
+    """The cost of an encoding."""
+    encoding = ENCODINGS[name]()
+    encoding(mt.Digraphs.from_edges(random_edges(3_000, seed), num_nodes=3_000))  # compiles
+    graphs = mt.Digraphs.from_edges(random_edges(n, seed), num_nodes=n)
+    return timed(lambda: encoding(graphs), rounds=1 if n > 10_000 else 2)
+
+
+def trained(name: str, n: int, seed: int, steps: int) -> dict[str, float]:
+    """Test accuracy of `mt.train` with its defaults on a directed block model, whose nodes have no features.
+
+    The number of steps is the same for all sizes, so that large graphs are seen in part only.
+    """
+    edges, y = generated(MODELS["cycle-5"], n, seed)
+    graphs = mt.Digraphs.from_edges(edges, num_nodes=n).replace(node_features={"y": y})
+    task = mt.tasks.Supervised(graphs, target="y", level="node", kind="classification")
+    epochs = steps * TARGETS["quick"] / int(task.targets.masks["train"].sum())
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        run = mt.train(task, encoding=name, out=Path(folder) / "run", epochs=epochs, seed=seed, device="cpu")
+        found = run.metrics["test"]["accuracy"]
+    return {"accuracy": found, "seconds": time.perf_counter() - start, "peak_gib": peak(), "epochs": epochs}
+
+
+WORK: dict[str, Callable[..., dict[str, float]]] = {"step": one_step, "encoding": one_encoding, "trained": trained}
+
+
+def measured(kind: str, timeout: float, **options: Any) -> dict[str, Any]:
+    """A measurement in a process of its own; `failed` says why there is none."""
+    command = [sys.executable, str(Path(__file__).resolve()), "child", "--options", json.dumps([kind, options])]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=ROOT, check=False)
+    except subprocess.TimeoutExpired:
+        row = {**options, "failed": f"more than {timeout:.0f} s"}
+    else:
+        lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+        last = (done.stderr.strip().splitlines() or ["?"])[-1][:200]
+        row = {**options, **(json.loads(lines[-1]) if done.returncode == 0 and lines else {"failed": last})}
+    print(row, flush=True)
+    return row
+
+
+def exponents(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Slopes of log seconds and log GiB over log n, from 10,000 nodes on, where fixed costs are small."""
+    found = {}
+    for name in dict.fromkeys(row["name"] for row in rows):
+        kept = [row for row in rows if row["name"] == name and row["n"] >= 10_000 and "failed" not in row]
+        if len(kept) > 1:
+            sizes = np.log([row["n"] for row in kept])
+            found[name] = {
+                what: float(np.polyfit(sizes, np.log([max(row[what], 1e-4) for row in kept]), 1)[0])
+                for what in ("seconds", "gib")
+            }
+    return found
+
+
+def main() -> None:
+    """Run, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", nargs="?", choices=[*PARTS, "child"])
+    parser.add_argument("--sizes", type=int, nargs="+")
+    parser.add_argument("--names", nargs="+")
+    parser.add_argument("--steps", type=int, default=120, help="training steps of the accuracy")
+    parser.add_argument("--timeout", type=float, default=900)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    parser.add_argument("--options", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.part == "child":
+        kind, given = json.loads(options.options)
+        resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, LIMIT))
+        if kind != "trained":
+            torch.set_num_threads(1)
+        print(json.dumps(WORK[kind](**given)))
+        return
+    for part in [options.part] if options.part else PARTS:
+        record = Record(f"large-models-{part}", options.seed)
+        print("written:", record.write(options.out, PARTS[part](options)), flush=True)
+
+
+def accuracy(options: argparse.Namespace) -> dict[str, Any]:
+    """Accuracy of the defaults, with and without encodings."""
+    each = [(n, name) for n in options.sizes or ACCURACY_SIZES for name in options.names or ("magnetic", "none")]
+    given = {"seed": options.seed, "steps": options.steps}
+    rows = [measured("trained", options.timeout, name=name, n=n, **given) for n, name in each]
+    return {"rows": rows, "chance": 1 / CLASSES}
+
+
+def steps(options: argparse.Namespace) -> dict[str, Any]:
+    """Cost of a step against PyG."""
+    names, sizes = options.names or [*OURS, "sampled", *THEIRS], options.sizes or STEP_SIZES
+    rows = [measured("step", options.timeout, name=name, n=n, seed=options.seed) for n in sizes for name in names]
+    return {"rows": rows, "width": WIDTH, "layers": LAYERS, "degree": DEGREE}
+
+
+def growth(options: argparse.Namespace) -> dict[str, Any]:
+    """Cost of models and encodings over the number of nodes."""
+    kinds = {**dict.fromkeys(OURS, "step"), "sampled": "step", **dict.fromkeys(ENCODINGS, "encoding")}
+    rows = [
+        measured(kinds[name], options.timeout, name=name, n=n, seed=options.seed)
+        for name in options.names or kinds
+        for n in options.sizes or GROWTH_SIZES
+    ]
+    return {"rows": rows, "exponents": exponents(rows), "width": WIDTH, "layers": LAYERS, "degree": DEGREE}
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+    "steps": steps,
+    "growth": growth,
+    "accuracy": accuracy,
+}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""The recurrence along the topological order: node by node, over paths of any length, and on graphs with cycles."""
+
+import torch
+from hypothesis import given, settings
+
+import magnetite as mt
+from magnetite import nn
+from magnetite.nn.recurrent import levels_of
+from magnetite.testing import digraphs
+from tests.nn.zoo import WIDTH, generic_digraphs
+
+
+def node_by_node(cell: torch.nn.Module, states: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+    """The recurrence of an acyclic graph with a list of states."""
+    hidden: dict[int, torch.Tensor] = {}
+    source, target = edges.tolist()
+    while len(hidden) < len(states):
+        for node in range(len(states)):
+            before = [u for u, v in zip(source, target, strict=True) if v == node]
+            if node in hidden or any(u not in hidden for u in before):
+                continue
+            message = torch.zeros(1, states.shape[1])
+            if before:
+                heard = torch.stack([hidden[u] for u in before])
+                message = (cell.score(heard).softmax(0) * heard).sum(0, keepdim=True)
+            hidden[node] = cell.unit(states[node : node + 1], message)[0]
+    return torch.stack([hidden[node] for node in range(len(states))])
+
+
+def test_answers_and_gradients_are_those_of_a_loop_over_the_nodes():
+    torch.manual_seed(0)
+    graphs, network = generic_digraphs(3), nn.TopologicalGRU(WIDTH)
+    states, edges = torch.randn(graphs.num_nodes, WIDTH, requires_grad=True), graphs.edge_index
+    sides = [node_by_node(network.along, states, edges), node_by_node(network.against, states, edges.flip(0))]
+    expected = network.out(torch.cat(sides, dim=-1))
+    found = network(states, mt.batch(graphs))
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    wanted, given = (
+        torch.autograd.grad(each.square().sum(), [states, *network.parameters()]) for each in (expected, found)
+    )
+    for one, other in zip(given, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+
+
+def test_messages_reach_the_end_of_a_long_path():
+    edges = torch.stack([torch.arange(199), torch.arange(1, 200)])
+    batch, states = mt.batch(mt.Digraphs.from_edges(edges)), torch.zeros(200, 4, requires_grad=True)
+    network = nn.TopologicalGRU(4)
+    assert len(levels_of(edges, 200)) == 200
+    gradient = torch.autograd.grad(network(states, batch)[20].sum(), states)[0]
+    assert gradient[0].abs().max() > 0
+    assert gradient[40].abs().max() > 0
+
+
+@settings(max_examples=15)
+@given(digraphs(max_nodes=8))
+def test_every_edge_between_components_goes_to_a_later_level(graphs):
+    edges, size = graphs.edge_index, graphs.num_nodes
+    levels = levels_of(edges, size)
+    assert torch.cat([level.nodes for level in levels]).sort().values.tolist() == list(range(size))
+    number = torch.empty(size, dtype=torch.long)
+    for depth, level in enumerate(levels):
+        number[level.nodes] = depth
+    kept = 0
+    for depth, level in enumerate(levels):
+        assert (number[level.sources] < depth).all()
+        kept += len(level.sources)
+        assert depth == 0 or level.slots.unique().numel() == len(level.nodes) or len(level.sources)
+    reach = torch.eye(size)
+    for _ in range(size):
+        reach = ((reach + reach @ torch.zeros(size, size).index_put((edges[0], edges[1]), torch.ones(()))) > 0).float()
+    together = (reach > 0) & (reach.T > 0)
+    assert kept == int((~together[edges[0], edges[1]]).sum())
