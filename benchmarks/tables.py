@@ -786,7 +786,8 @@ def billion() -> str:
     return "\n".join(
         [
             f"At {1e6 * cost:.0f} µs of CPU per graph, as measured with one process, a billion graphs of "
-            f"{found['nodes']} nodes take {BILLION * cost / 3600:,.0f} core hours, read {read:.1f} TB and write {size:.1f} TB.",
+            f"{found['nodes']} nodes take {BILLION * cost / 3600:,.0f} core hours, read {read:.1f} TB and write "
+            f"{size:.1f} TB.",
             "",
             *lines,
         ]
