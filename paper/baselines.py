@@ -276,7 +276,8 @@ def neighbour_names(
         top: Number of names.
     """
     votes: dict[tuple[str, ...], float] = {}
-    for function, weight in zip(found[:most].tolist(), similar[:most].tolist(), strict=True):
+    neighbours: list[int] = found[:most].tolist()
+    for function, weight in zip(neighbours, similar[:most].tolist(), strict=True):
         if function >= 0:
             name = tuple(names[function])
             votes[name] = votes.get(name, 0.0) + weight

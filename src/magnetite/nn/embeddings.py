@@ -64,7 +64,7 @@ class Summed(Embedding):
 
     def projected(self, batch: Batch, matrix: torch.nn.Linear) -> Float[Tensor, "rows inner"]:
         """The sum of the products of all parts."""
-        return torch.stack([part.projected(batch, matrix) for part in self.parts]).sum(0)
+        return torch.stack([part.projected(batch, matrix) for part in self.parts]).sum(0)  # type: ignore[operator]
 
 
 class SameNodes(Embedding):

@@ -226,7 +226,7 @@ class Config:
             for name in unchanged_later(getattr(self, part)):
                 del tables[part][name]
         deciding = ("seed", "precision", "evaluate_every", "patience")
-        kept = {**tables, "run": {name: tables["run"][name] for name in deciding}}
+        kept: dict[str, dict[str, Any]] = {**tables, "run": {name: tables["run"][name] for name in deciding}}
         kept["data"] = {"fresh": self.data.mode == "fresh"}
         if self.data.stratified:
             kept["data"]["stratified"] = True

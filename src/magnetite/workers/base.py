@@ -4,20 +4,21 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 Item = TypeVar("Item")
+Taken = TypeVar("Taken", contravariant=True)
 Result = TypeVar("Result")
 
 
-class Workers(Protocol[Item, Result]):
+class Workers(Protocol[Taken, Result]):
     """Worker processes that apply one function to lists of items; a context that ends them."""
 
     count: int
     """Number of processes."""
 
-    def __enter__(self) -> "Workers[Item, Result]": ...
+    def __enter__(self) -> "Workers[Taken, Result]": ...
 
     def __exit__(self, *error: object) -> None: ...
 
-    def submit(self, items: Sequence[Item]) -> Callable[[], list[Result | None]]:
+    def submit(self, items: Sequence[Taken]) -> Callable[[], list[Result | None]]:
         """Start with some items, perhaps after waiting for a free process.
 
         Args:
