@@ -92,7 +92,7 @@ def test_both_formats_hold_every_encoding_bit_for_bit(encoding, saved, tmp_path)
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_any_number_of_processes_writes_the_same_bytes(saved, tmp_path, monkeypatch):
-    monkeypatch.setattr(local, "_pool", forked)
+    monkeypatch.setattr(local, "process_pool", forked)
     large = mt.Digraphs.from_edges(torch.randint(3000, (2, 9000), generator=torch.Generator().manual_seed(0)))
     large.save(saved.parent / "large.safetensors")
     inputs = [saved, saved.parent / "large.safetensors"]

@@ -60,7 +60,8 @@ def data_of(task: str, folder: Path) -> dict:
         (folder / "source" / f"package{number}").mkdir(parents=True)
         (folder / "source" / f"package{number}" / "__init__.py").write_text("\n\n".join(functions[number::24]))
     corpus.write(folder / "source", folder / "corpus", corpus.Settings(shares=(0.6, 0.2, 0.2)), workers=1)
-    return {"data": str(folder / "corpus"), "words": 60, "attributes": 80, "subwords": 50, "max_nodes": 60}
+    sizes = {"words": 60, "attributes": 80, "subwords": 50, "max_nodes": 60}
+    return {"data": str(folder / "corpus"), "attribute_dropout": 0.0, **sizes}
 
 
 def start(folder: Path, devices: int, task: str, options: dict, launcher=(), **variables: str) -> subprocess.Popen:
