@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from magnetite import training
+from magnetite.io.storage import write_json
 from magnetite.training import runs
 from magnetite.training.config import configuration
 from magnetite.training.encodings import names_known
@@ -112,3 +113,16 @@ def test_a_run_is_a_folder_that_can_be_measured_again(tmp_path, capsys):
     shutil.rmtree(tmp_path / "run" / "checkpoints")
     with pytest.raises(ValueError, match="no trained model"):
         runs.evaluate(tmp_path / "run", "test", runs.Machine())
+
+
+def test_a_run_of_a_version_with_fewer_options_is_continued(tmp_path):
+    config = tiny("magnetic", "optim.epochs=0.17")
+    runs.train(config, tmp_path / "run", runs.Machine())
+    tables = runs.read_tables(tmp_path / "run")
+    del tables["model"]["repeats"], tables["encoding"]["magnetic"]["attention_biases"], tables["data"]["neighbours"]
+    write_json(tmp_path / "run" / runs.CONFIG, tables)
+    runs.train(config, tmp_path / "run", runs.Machine(), resume=True)
+    with pytest.raises(ValueError, match=r"was started with model.repeats=None, not 2"):
+        runs.train(
+            tiny("magnetic", "optim.epochs=0.17", "model.repeats=2"), tmp_path / "run", runs.Machine(), resume=True
+        )

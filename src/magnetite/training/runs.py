@@ -15,6 +15,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from magnetite.encodings.checks import unchanged_later
 from magnetite.io.files import write_table
 from magnetite.io.record import Record, read_record
 from magnetite.io.storage import (
@@ -390,14 +391,22 @@ def _check_same(config: Config, folder: Path) -> None:
     tables = (read_tables(folder), config.to_dict())
     fresh = any(each["data"].get("mode") == "fresh" for each in tables)
     found, given = (_fixed(each, fresh) for each in tables)
-    for table in given:
+    for table, added in _added(config).items():
         for name in dict.fromkeys([*found[table], *given[table]]):
             before, now = found[table].get(name), given[table].get(name)
-            if before != now:
+            if before != now and not (name in added and name not in found[table]):
                 raise ValueError(
                     f"the run in {folder} was started with {table}.{name}={before!r}, not {now!r}: "
                     "a resumed run may change data.mode, data.memory, data.pool, logging and compilation only"
                 )
+
+
+def _added(config: Config) -> dict[str, list[str]]:
+    """By table, the options that an older version may not have stored, and that have their defaults."""
+    parts = config.encoding.parts
+    encoding = [f"{part.name}.{name}" for part in parts for name in part.to_dict().keys() - part.deciding().keys()]
+    tables = {field.name: getattr(config, field.name) for field in fields(config)}
+    return {name: encoding if name == "encoding" else unchanged_later(value) for name, value in tables.items()}
 
 
 def _fixed(tables: dict[str, dict[str, Any]], fresh: bool) -> dict[str, dict[str, Any]]:

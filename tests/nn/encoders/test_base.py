@@ -50,10 +50,13 @@ def test_positions_of_another_width_are_rejected():
 def test_encoders_are_built_for_a_model(name):
     graphs, kind = generic_digraphs(0), ENCODERS[name]
     spectral, nodes = [mt.MagneticLaplacian(k=4), mt.Laplacian(k=4)], [mt.SVD(rank=4), mt.Sinusoidal(WIDTH), mt.Depth()]
-    encodings = [each for each in (*spectral, mt.RandomWalk(), *nodes) if isinstance(each, kind.reads)]
+    walks = [mt.RandomWalk(), mt.WalkSums(), mt.SparseRandomWalk(), mt.Relatives()]
+    encodings = [each for each in (*spectral, *walks, *nodes) if isinstance(each, kind.reads)]
     assert bool(encodings) == bool(kind.reads)
     for encoding in encodings or [None]:
         position = kind.build(encoding, width=WIDTH, heads=HEADS, layers=2)
         head = nn.PairHead(pair_channels=position.pair_channels)
-        assert nn.DigraphTransformer(WIDTH, 2, head, position, heads=HEADS)(graphs).isfinite().all()
+        attention = nn.SparseAttention(WIDTH, HEADS) if position.lists_pairs else None
+        model = nn.DigraphTransformer(WIDTH, 2, head, position, heads=HEADS, attention=attention)
+        assert model(graphs).isfinite().all()
         assert all(each == encoding for each in position.encodings().values())
