@@ -168,7 +168,7 @@ def test_unknown_folders_list_what_was_found_and_what_is_expected(tmp_path):
     (tmp_path / "empty").mkdir()
     refused(lambda: Supervised(tmp_path / "empty"), "no files")
     refused(lambda: Supervised("memory"), "were in memory")
-    assert list(LAYOUTS) == ["shards", "ogb", "labelled", "saved", "files"]
+    assert list(LAYOUTS) == ["encoded", "shards", "ogb", "labelled", "saved", "files"]
 
 
 # OGB's CSV layout
