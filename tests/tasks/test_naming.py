@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -429,16 +430,21 @@ def test_proposals_are_the_most_probable_lists_of_different_words():
     namer = Namer(SameLogits(SequenceHead(known.outputs, 3), logits), known)
     probabilities: dict[tuple[str, ...], float] = {}
     each = logits[0].softmax(-1).tolist()
-    for first in range(4):
-        for second in range(4) if first != known.end else [known.end]:
-            for third in range(4) if second != known.end else [known.end]:
-                chosen = [first, second, third]
-                chosen = chosen[: chosen.index(known.end) + 1] if known.end in chosen else chosen
-                probability = np.prod([each[position][word] for position, word in enumerate(chosen)])
-                words = tuple(word for word in known.decode(chosen) if word != UNKNOWN)
-                probabilities[words] = probabilities.get(words, 0.0) + float(probability)
+    for numbers in product(range(known.outputs), repeat=3):
+        chosen = numbers[: numbers.index(known.end) + 1] if known.end in numbers else numbers
+        if len(chosen) < 3 and numbers[len(chosen) :] != (known.end,) * (3 - len(chosen)):
+            continue  # nothing follows the end; each list once
+        probability, said = 1.0, []
+        for position, word in enumerate(chosen):
+            if word in said:
+                probability = 0.0
+            probability *= each[position][word] / (1 - sum(each[position][other] for other in said))
+            if word != known.unknown:
+                said.append(word)
+        words = tuple(word for word in known.decode(list(chosen)) if word != UNKNOWN)
+        probabilities[words] = probabilities.get(words, 0.0) + probability
     assert sum(probabilities.values()) == pytest.approx(1)
-    proposed = {words: each for words, each in probabilities.items() if words and len(set(words)) == len(words)}
+    proposed = {words: value for words, value in probabilities.items() if words and value}
     (found,) = namer.propose(["def f(x): return x"], top=100)
     assert {tuple(words): probability for words, probability in found} == pytest.approx(proposed)
     assert [probability for _, probability in found] == sorted((each for _, each in found), reverse=True)
