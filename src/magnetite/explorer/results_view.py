@@ -25,6 +25,7 @@ COMMANDS = {
     "figure-": "python -m paper {}",
     "table-": "python -m paper {}",
     "claims": "python -m paper {}",
+    "robustness-": "python -m paper {}",
     "hypotheses": "python -m paper {}",
     "namer": "python -m paper ship-namer RUN",
     "sorting-model": "python -m paper ship-sorting RUN",

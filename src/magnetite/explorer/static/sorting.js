@@ -71,11 +71,19 @@ const check = latest(async () => {
   facts();
   drawGraph();
   say("sorting-status", "");
+  pending();
   judge(await ask("sorting/verdict", network));
 }, failed);
 
 const KINDS = { random: "random", compact: "compact", merging: "like a merge sort", unfinished: "unfinished", smallest: "smallest known", classic: "Batcher, bitonic" };
 const percent = (part) => (part === null ? "–" : `${Math.round(100 * part)} %`);
+
+/** No verdict of another network stands beside the truth about this one. */
+function pending() {
+  $("verdict").textContent = $("agreement").textContent = "…";
+  $("verdict").className = "big";
+  $("agreement").className = "badge";
+}
 
 /** The model's verdict, whether it is right, and how often it is right on such networks. */
 function judge({ probability, reason, accuracy }) {
