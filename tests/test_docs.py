@@ -169,7 +169,9 @@ def check(program: str, arguments: list[str]) -> None:
         named = re.findall(r"(?:magnetite|\.)\[([\w,]+)\]", " ".join(arguments))
         assert {extra for group in named for extra in group.split(",")} <= extras.keys()
     elif program == "python" and arguments[:2] == ["-m", "paper"]:
-        parse(typer.main.get_command(importlib.import_module("paper.__main__").app), "paper", arguments[2:])
+        paper = importlib.import_module("paper.__main__")
+        own = paper.OWN.get(arguments[2])
+        parse(typer.main.get_command(own or paper.app), "paper", arguments[2 if own is None else 3 :])
     elif program == "python" and arguments[0] == "-m":
         assert importlib.util.find_spec(arguments[1])
     else:

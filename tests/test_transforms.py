@@ -193,7 +193,7 @@ def test_functional_names():
         (
             AddMagneticLaplacianPE(k=4),
             "AddMagneticLaplacianPE(k=4, q=Adaptive(q=0.25), normalised=True, convention='paper', root=None, "
-            "dtype=torch.float32, precision='double', attr_name='magnetic_pe', scaling='nodes')",
+            "dtype=torch.float32, precision='double', parallel='summed', attr_name='magnetic_pe', scaling='nodes')",
         ),
         (
             AddDirectedWalkPE(),

@@ -170,11 +170,11 @@ class Naming(HeldTask):
         lowered: Whether the probabilities of "unknown" and "end of name" are lowered by offsets, tuned in validation.
         mask: Where the function's name is hidden: strict, paper or nowhere, see `magnetite.code.build`.
         keep_docstrings: Whether docstrings are part of the graph.
-        copied: Whether the words of attributes can be copied into the name, as far as the vocabulary has them.
-        shared: Whether the words have the same vectors at all positions of a name, which attend to the nodes.
         most: Number of training functions to use, evenly spread; 0 for all.
         fingerprint: Hash of the data; other data are refused.
         shard_size: Number of graphs that are taken at a time.
+        copied: Whether the words of attributes can be copied into the name, as far as the vocabulary has them.
+        shared: Whether the words have the same vectors at all positions of a name, which attend to the nodes.
     """
 
     presets: ClassVar[Presets] = PRESETS
