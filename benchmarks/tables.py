@@ -721,8 +721,8 @@ def explorer_latencies() -> str:
     processors = f"{measured['load_average_before']:.0f} to {measured['load_average_after']:.0f}"
     lines += [
         "",
-        f"{load['requests']:,} requests, {load['at_once']} at a time, on a machine that was busy with other work (load "
-        f"average {processors}): {len(load['unexpected'])} unexpected answers, {load['busy']} told to try again. The "
+        f"{load['requests']:,} requests, {load['at_once']} at a time (load average of the machine: "
+        f"{processors}): {len(load['unexpected'])} unexpected answers, {load['busy']} told to try again. The "
         f"server had {first['server']:.0f} MiB after the first hundred requests and {last['server']:.0f} MiB after the "
         f"last, its workers {first['workers']:,.0f} and {last['workers']:,.0f} MiB.",
     ]
