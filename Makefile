@@ -49,7 +49,7 @@ fuzz: $(VENV)/dev
 	$(BIN)/python -m tests.fuzz
 
 clean:
-	rm -rf $(VENV) demo docs/_build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) demo docs/_build docs/.jupyter_cache docs/jupyter_execute .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/torch:
 	$(PYTHON) -m venv $(VENV)
