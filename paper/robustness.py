@@ -27,9 +27,9 @@ from magnetite.code.source import Kind, Mask, graph_of
 from magnetite.io.record import Record
 from magnetite.io.storage import replacing
 from magnetite.kernels._compat import available_cores
-from magnetite.plots import save_figure
 from magnetite.tasks.namer import Namer
 from magnetite.workers.local import LocalWorkers
+from paper import style
 
 NAME = "robustness-code"
 
@@ -307,6 +307,12 @@ def f1_score_names(namers: Mapping[str, Namer], most: int | None = None) -> dict
     return found
 
 
+KINDS = (
+    (REORDERED, "statements reordered", style.BLUE),
+    (RENAMED, "variables renamed", style.ORANGE),
+)
+"""Kinds of rewrites, as the figure calls and draws them."""
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -378,17 +384,17 @@ def _printed(result: Mapping[str, Any]) -> Table:
 
 def _picture(result: Mapping[str, Any], folder: Path) -> None:
     """One bar per model and kind of rewrite."""
-    from matplotlib.figure import Figure
-
-    picture = Figure(figsize=(7, 3), layout="constrained")
-    axes = picture.add_subplot()
-    names = list(result["models"])
-    for turn, kind in enumerate((REORDERED, RENAMED)):
-        heights = [100 * result["models"][name][kind]["share"] for name in names]
-        bars = axes.bar([place + 0.4 * turn for place in range(len(names))], heights, 0.38, label=kind)
-        axes.bar_label(bars, [f"{height:.1f}" if height else "0" for height in heights], fontsize=8)
-    axes.set_xticks([place + 0.2 for place in range(len(names))], names, fontsize=8)
-    axes.set_ylabel("rewrites with another name, %")
-    axes.legend(fontsize=8)
-    for ending in (".png", ".svg"):
-        save_figure(picture, folder / f"{NAME}{ending}")
+    models: Mapping[str, Any] = result["models"]
+    with style.picture(folder, NAME, 1.0 + 0.5 * len(models), style.COLUMN) as picture:
+        axes = picture.add_subplot()
+        for turn, (kind, label, colour) in enumerate(KINDS):
+            shares = [100 * found[kind]["share"] for found in models.values()]
+            bars = axes.barh(
+                [place + 0.4 * turn for place in range(len(models))], shares, 0.38, label=label, color=colour
+            )
+            axes.bar_label(bars, [f"{share:.1f}" if share else "0" for share in shares], padding=2)
+        axes.set_yticks([place + 0.2 for place in range(len(models))], list(models))
+        axes.invert_yaxis()
+        axes.set_xlim(0, 112)
+        axes.set_xlabel("rewrites after which the name is another one, %")
+        picture.legend(loc="outside lower center", ncols=len(KINDS))

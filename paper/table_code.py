@@ -18,8 +18,7 @@ from rich.table import Table
 
 from magnetite.io.record import Record
 from magnetite.io.storage import DamagedFile, replacing
-from magnetite.plots import save_figure
-from paper import baselines
+from paper import baselines, style
 from paper.cells import Request
 from paper.statistics import LEVEL, RESAMPLES, Bootstrap, Estimate, mean_and_error
 from paper.store import NotRun
@@ -320,25 +319,21 @@ def _printed(result: Mapping[str, Any]) -> Table:
 
 def _picture(result: Mapping[str, Any], folder: Path) -> None:
     """One bar per row with its interval, and the paper's figures as marks."""
-    from matplotlib.figure import Figure
-
     rows: Sequence[Mapping[str, Any]] = result["rows"][::-1]
-    picture = Figure(figsize=(7.5, 1.2 + 0.34 * len(rows)), layout="constrained")
-    axes = picture.add_subplot()
-    colours = {"–": "C7", "tokens": "C1", "sequential": "C0", "data-flow": "C2"}
-    for place, row in enumerate(rows):
-        found = row[METRICS[0]]
-        axes.barh(place, 100 * found["mean"], color=colours[row["graph"]], alpha=0.75)
-        if found["interval"] is not None:
-            low, high = (100 * end for end in found["interval"])
-            axes.plot([low, high], [place, place], "k-", linewidth=1.2)
-        axes.plot([100 * seed for seed in found["seeds"]], [place] * len(found["seeds"]), "k|", markersize=7)
-        if row["published"] is not None:
-            axes.plot(row["published"], place, "D", color="C3", markersize=4)
-    axes.set_yticks(range(len(rows)), [f"{row['label']} ({row['graph']})" for row in rows], fontsize=8)
-    axes.set_xlabel("F1 in percent; line: 95 % interval over projects, |: seeds, red: the paper's on Code2", fontsize=8)
-    for ending in (".png", ".svg"):
-        save_figure(picture, folder / f"{NAME}{ending}")
+    colours = {"–": style.GREY, "tokens": style.ORANGE, "sequential": style.BLUE, "data-flow": style.GREEN}
+    with style.picture(folder, NAME, 0.8 + 0.24 * len(rows)) as picture:
+        axes = picture.add_subplot()
+        for place, row in enumerate(rows):
+            found = row[METRICS[0]]
+            axes.barh(place, 100 * found["mean"], color=colours[row["graph"]])
+            if found["interval"] is not None:
+                low, high = (100 * end for end in found["interval"])
+                axes.plot([low, high], [place, place], "k-", linewidth=1.2)
+            axes.plot([100 * seed for seed in found["seeds"]], [place] * len(found["seeds"]), "k|", markersize=7)
+            if row["published"] is not None:
+                axes.plot(row["published"], place, "D", color=style.VERMILLION, markersize=4)
+        axes.set_yticks(range(len(rows)), [f"{row['label']} ({row['graph']})" for row in rows])
+        axes.set_xlabel("F1, %; line: 95 % interval over projects, bar: seed, diamond: the paper's on Code2")
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
