@@ -31,6 +31,7 @@ COMMANDS = {
     "sorting-model": "python -m paper ship-sorting RUN",
     "benchmark-data": "python benchmarks/data.py",
     "benchmark-large": "python benchmarks/large.py",
+    "choosing-gps": "python benchmarks/choosing.py --networks gps --models cycle-5 cycle-5-easy cycle-5-hard --name {}",
     "large-models-steps": "python benchmarks/large_models.py steps",
     "large-models-growth": "python benchmarks/large_models.py growth",
     "large-models-accuracy": "python benchmarks/large_models.py accuracy",
