@@ -65,8 +65,8 @@ class Started:
 
 
 @contextmanager
-def cluster(cores: int = 2, machines: int = 1) -> Iterator[tuple[Started, str]]:
-    """The processes of a Ray cluster of some virtual machines, and its address; all are gone afterwards."""
+def cluster(cores: int = 2) -> Iterator[tuple[Started, str]]:
+    """The processes of a Ray cluster, and its address; all are gone afterwards."""
     started = Started()
     folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # sockets need a short path
     started.environment["RAY_TMPDIR"] = folder
@@ -75,7 +75,6 @@ def cluster(cores: int = 2, machines: int = 1) -> Iterator[tuple[Started, str]]:
         "from ray.cluster_utils import Cluster",
         f"options = dict(num_cpus={cores}, object_store_memory={OBJECTS}, include_dashboard=False)",
         "cluster = Cluster(initialize_head=True, head_node_args=options)",
-        *["cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)"] * (machines - 1),
         "print('address', cluster.address, flush=True)",
         "time.sleep(10_000)",
     ]

@@ -21,15 +21,13 @@ def inputs(tmp_path):
     return folder
 
 
-def faults(started, address: str, inputs, tmp_path, machine=None) -> None:
-    """Encode on a cluster; a process, perhaps a machine, and the driver are killed in between."""
+def faults(started, address: str, inputs, tmp_path) -> None:
+    """Encode on a cluster; a process and the driver are killed in between."""
     out, whole = tmp_path / "out", tmp_path / "whole"
     command = ["encode", str(inputs), *OPTIONS, "--ray", address, "--out", str(out)]
     driver = started.run(*command)
     wait_until(lambda: shards(out) and started.workers(), driver)
     kill(started.workers()[0])
-    if machine is not None:
-        machine()
     before = len(shards(out))
     wait_until(lambda: len(shards(out)) > before, driver)
     driver.kill()
