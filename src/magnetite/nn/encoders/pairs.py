@@ -48,7 +48,10 @@ class PairSum(torch.nn.Module):
     def plain_sum_starts(self, pairs: Float[Tensor, "b n n c"], mask: Tensor) -> Float[Tensor, "b n hidden"]:
         """The same in plain tensor operations."""
         hidden = self.activation(_linear(self.pair, pairs)).float()
-        return (hidden * mask[:, :, None, None]).sum(1) * mask[..., None]
+        real = mask.to(hidden)
+        # A product of matrices, which reads the pairs once and stores no masked copy of them.
+        sums = torch.bmm(real[:, None], hidden.flatten(2)).view(hidden.shape[0], *hidden.shape[2:])
+        return sums * real[..., None]
 
 
 class PairBias(torch.nn.Module):
