@@ -239,9 +239,7 @@ def position(name: str, width: int, layers: int, attention: bool) -> PositionEnc
         return nn.MagLapNet(K, width, mt.MagneticLaplacian(k=K), of=name, scaling="nodes", dropout=0.0)
     if name == "multi-q":
         encoding, heads = mt.MagneticLaplacian(k=K // 2, q=MANY), HEADS if attention else None
-        return nn.SPE(
-            K // 2, width, heads, layers, channels=width // 16, hidden=width // 4, encoding=encoding, of=name
-        )
+        return nn.SPE(K // 2, width, heads, layers, channels=width // 16, hidden=width // 4, encoding=encoding, of=name)
     if name == "walks":
         nodes = nn.WalkEncoder(width, of=name)
         return [nodes, nn.RelativeWalkEncoder(HEADS, layers, of=name)] if attention else nodes

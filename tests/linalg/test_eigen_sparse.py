@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 
@@ -91,6 +92,46 @@ def test_repeated_eigenvalues_are_all_found(monkeypatch):
     values, _ = lowest_of_large(edges, 1201, None, Operator(0.25), 12)
     matrix = Operator(0.25).dense(torch.from_numpy(mt.Digraphs.from_edges(edges).to_scipy()[0].toarray()))
     torch.testing.assert_close(values, lowest_eigenpairs(matrix[None], 12)[0][0], atol=1e-8, rtol=0)
+
+
+def repeated(name):
+    """Edges and size of graphs whose lowest eigenvalues are repeated, or as good as repeated."""
+    node = torch.arange(480)
+    whole = torch.triu_indices(60, 60, 1)
+    match name:
+        case "torus":
+            grid = node.view(20, 24)
+            ends = [torch.stack([grid.flatten(), grid.roll(1, axis).flatten()]) for axis in (0, 1)]
+            return torch.cat(ends, dim=1), 480
+        case "hypercube":
+            corner, bit = torch.meshgrid(torch.arange(256), torch.arange(8), indexing="ij")
+            other = corner ^ (1 << bit)
+            return torch.stack([corner, other])[:, corner < other], 256
+        case "star":
+            return torch.stack([torch.zeros(479, dtype=torch.long), node[1:]]), 480
+        case "complete":
+            return torch.triu_indices(200, 200, 1), 200
+        case "binary tree":
+            return torch.stack([(node[1:] - 1) // 2, node[1:]]), 480
+        case "cliques in a row":
+            return torch.cat([*(whole + 60 * i for i in range(8)), 60 * torch.stack([node[:7], node[1:8]])], dim=1), 480
+    copies = [random_edges(60, 180) + 60 * i for i in range(8)]
+    return torch.cat([*copies, torch.stack([torch.full((8,), 480), 60 * node[:8]])], dim=1), 481
+
+
+@pytest.mark.parametrize("k", [1, 2, 16, 40])
+@pytest.mark.parametrize("operator", [Operator(0), Operator(0.25), Operator(0.1, normalised=False)], ids=str)
+@pytest.mark.parametrize(
+    "name", ["torus", "hypercube", "star", "complete", "binary tree", "cliques in a row", "copies at a hub"]
+)
+def test_no_copy_of_an_eigenvalue_is_missed(name, operator, k):
+    edges, size = repeated(name)
+    matrix = sparse_laplacian(pairs_of(edges[:, edges[0] != edges[1]], size), operator)
+    values, vectors, residuals = lowest_sparse(matrix, k, tolerance=1e-10)
+    expected = torch.from_numpy(np.linalg.eigvalsh(matrix.to_scipy().toarray())[:k])
+    torch.testing.assert_close(values, expected, atol=1e-9 * matrix.top, rtol=0)
+    torch.testing.assert_close(vectors @ vectors.mH, torch.eye(k, dtype=vectors.dtype), atol=1e-9, rtol=0)
+    assert residuals.max() < 1e-10
 
 
 def test_a_failure_is_said(monkeypatch):

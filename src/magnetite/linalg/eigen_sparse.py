@@ -1,7 +1,8 @@
-"""The k lowest eigenpairs of a large sparse Hermitian matrix: block Krylov subspaces of a Chebyshev filter."""
+"""The k lowest eigenpairs of a large sparse Hermitian matrix: restarted Lanczos iteration of a Chebyshev filter."""
 
 from collections.abc import Callable
-from math import acosh, ceil, log
+from dataclasses import dataclass
+from math import acosh, ceil, cosh, log
 
 import torch
 from jaxtyping import Float, Shaped
@@ -19,26 +20,41 @@ def tolerance_for(size: int) -> float:
     return 1e-10 if size <= 100_000 else SPARSE_TOLERANCE
 
 
-STEPS = 16
-"""Blocks that a cycle adds to the subspace; more if 2k vectors would not fit."""
+SURVEY = 32
+"""Steps of the plain Lanczos iteration that estimates the distribution of the eigenvalues."""
 
-SPARE = 8
-"""Vectors kept from cycle to cycle in addition to the k lowest."""
+BELOW = 2
+"""The filter amplifies about this many times k eigenvalues: with more it is flat, with fewer it amplifies all alike."""
 
-DEGREES = (8, 24, 40, 40, 80, 160)
-"""Degree of the filter in the first cycles; the last value is used in all others."""
+DEGREES = 10, 160
+"""Smallest and largest degree of a filter: orthogonalising a vector costs as much as some products."""
+
+STEEPER = 1.5
+"""A filter is replaced when a degree this many times its own would be better."""
 
 GAIN = 1e6
-"""Largest amplification of an unconverged eigenpair by a filter, so that a block does not collapse to one vector."""
+"""Largest ratio between the amplifications of the k lowest eigenpairs: the last digits of the others are lost."""
 
-CAUTION = 2
-"""Factor by which the degree exceeds what would suffice at the rate of the last cycle."""
+LARGEST = 1e12
+"""Largest amplification of an eigenpair."""
+
+ROOM = 32
+"""The basis has room for this many vectors in addition to 2k."""
+
+AMPLIFIED = 1.05
+"""Values of `ρ` above this belong to eigenvalues below the damped interval, where `ρ` is monotone."""
+
+KEPT = 0.4
+"""Share of the vectors beyond the k lowest that a restart keeps."""
+
+EVERY = 4
+"""Steps between tests of convergence."""
 
 CANCELLED = 1e-2
 """Length of the remainder of a unit vector below which it is orthogonalised again."""
 
-TOGETHER = 32
-"""Number of vectors multiplied with the whole basis in one pass over it."""
+EXHAUSTED = 1e-13
+"""Length of the remainder of a unit vector that is nothing but rounding errors: the Krylov space is invariant."""
 
 CYCLES = 60
 
@@ -55,11 +71,12 @@ def lowest_sparse(
 ) -> tuple[Float[Tensor, " k"], Shaped[Tensor, "k n"], Float[Tensor, " k"]]:
     """Eigenvalues, orthonormal eigenvectors (rows) and residuals `‖Lγ − λγ‖ / ‖L‖`, none above `tolerance`.
 
-    A cycle extends the best vectors of the last one by the block Krylov space of `ρ(L)`, where the Chebyshev polynomial
-    `ρ` is small between the highest eigenvalue and a Ritz value above the k lowest, and grows fast below; then a
-    Rayleigh–Ritz step chooses the best vectors for `L` itself. Converged vectors are projected out of the filter. The
-    first block is random, and so is a component of the first block of every cycle, so that further copies of a repeated
-    eigenvalue are found.
+    The Lanczos iteration runs on `ρ(L)`, where the Chebyshev polynomial `ρ` is small between the highest eigenvalue and
+    some value above the k lowest, and grows fast below: far fewer vectors than products have to be orthogonalised. A
+    survey, then the Ritz values of each cycle choose `ρ`. A full basis is restarted from its best vectors.
+
+    The Krylov space of one vector contains one vector of each eigenspace. So, after convergence, another iteration
+    begins with a random vector orthogonal to the k found ones, and searches for eigenvalues below the highest of them.
 
     Args:
         matrix: A sparse Hermitian matrix.
@@ -69,136 +86,319 @@ def lowest_sparse(
         progress: Called after each cycle.
     """
     with single_threaded():
-        space = _Subspace(matrix, k, tolerance * matrix.top, seed)
+        search = _Search(matrix, k, tolerance, seed)
         for _ in range(CYCLES):
-            space.cycle()
+            search.cycle()
             if progress is not None:
-                progress(space.found, float(space.residuals[:k].max() / matrix.top))
-            if space.found == k:
+                progress(search.found, search.worst)
+            if search.complete:
                 break
-    return space.values[:k], space.vectors[:k], space.residuals[:k] / matrix.top
+        return search.result()
 
 
-class _Subspace:
-    """Ritz pairs of a matrix, improved cycle by cycle."""
+@dataclass(frozen=True)
+class Filter:
+    """`ρ(λ) = T_d((c − λ) / h)`: at most 1 in size between `low` and `top`, and monotone below `low`.
 
-    def __init__(self, matrix: SparseHermitian, k: int, tolerance: float, seed: int):
-        self.matrix, self.k, self.tolerance = matrix, k, tolerance
-        self.random = torch.Generator().manual_seed(seed)
-        self.steps = max(STEPS, -(-(2 * k + SPARE) // matrix.block))
-        self.basis = matrix.data.new_empty((k + SPARE + self.steps * matrix.block, matrix.size))
-        self.vectors = self.basis.new_empty((0, matrix.size))
-        self.values = self.residuals = self.basis.new_empty(0, dtype=torch.float64)
-        self.turn, self.degree, self.worst = 0, DEGREES[0], matrix.top
+    Args:
+        low: Lower end of the interval that is damped, `c − h`.
+        top: Upper end of it, `c + h`.
+        degree: Degree `d` of the Chebyshev polynomial.
+    """
+
+    low: float
+    top: float
+    degree: int
 
     @property
-    def found(self) -> int:
-        """Number of lowest eigenpairs that have all converged."""
-        open_pairs = (self.residuals[: self.k] >= self.tolerance).nonzero()
-        return int(open_pairs[0]) if open_pairs.numel() else min(self.k, self.residuals.numel())
+    def centre(self) -> float:
+        """The middle of the damped interval."""
+        return (self.top + self.low) / 2
+
+    @property
+    def half(self) -> float:
+        """Half the length of the damped interval."""
+        return (self.top - self.low) / 2
+
+    def rate(self, value: float) -> float:
+        """`log ρ(λ)` grows by this with each degree."""
+        return acosh(max((self.centre - value) / self.half, 1.0))
+
+    def at(self, value: float) -> float:
+        """`ρ(λ)` below `low`, and 1 above."""
+        return cosh(self.degree * self.rate(value))
+
+    def inverse(self, found: Float[Tensor, " m"]) -> tuple[Float[Tensor, " m"], Float[Tensor, " m"]]:
+        """`λ` for values of `ρ(λ)`, and `|ρ'(λ)|`; values up to 1 give `low`.
+
+        >>> value, slope = Filter(0.5, 2.0, 3).inverse(torch.tensor([Filter(0.5, 2.0, 3).at(0.25)]).double())
+        >>> value.round(decimals=9).tolist(), slope.round(decimals=3).tolist()
+        ([0.25], [17.333])
+        """
+        angle = torch.acosh(found.clamp(min=1)) / self.degree
+        steep = torch.where(
+            angle > 0, self.degree * torch.sinh(self.degree * angle) / torch.sinh(angle), float(self.degree**2)
+        )
+        return self.centre - self.half * torch.cosh(angle), steep / self.half
+
+
+class _Space:
+    """An orthonormal basis, and the projection of `ρ(L)` onto the part of it that is not fixed."""
+
+    def __init__(self, matrix: SparseHermitian, rows: int, random: torch.Generator):
+        self.matrix, self.random = matrix, random
+        self.basis = matrix.data.new_empty((rows, matrix.size))
+        # Real, as in every Lanczos iteration: the couplings are lengths, or lengths times a real rotation.
+        self.projection = torch.zeros((rows, rows), dtype=torch.float64)
+        self.fixed = self.size = 0
+        self.next: Tensor | None = None
+        self.values = self.residuals = torch.zeros(0, dtype=torch.float64)
+        self.turn = torch.zeros((0, 0), dtype=torch.float64)
+
+    def begin(self, fixed: Tensor, kept: Tensor, values: Tensor, start: Tensor | None) -> None:
+        """A new basis of vectors that are only kept orthogonal, Ritz vectors with their values, and a first vector."""
+        self.fixed, self.size = len(fixed), len(fixed) + len(kept)
+        self.basis[: self.fixed], self.basis[self.fixed : self.size] = fixed, kept
+        self.projection.zero_()
+        self.projection.diagonal()[: len(kept)] = values
+        self.next = None if start is None else self._orthonormal(start)
+
+    def grow(self, rho: Filter, limit: int, enough: Callable[[], bool]) -> None:
+        """Extend the Krylov space of `ρ(L)` until the basis has `limit` vectors or `enough` says so."""
+        steps, left = 0, 0.0
+        while self.size < limit:
+            before = self.basis[self.size - 1] if steps and self.next is not None else None
+            vector = self.next if self.next is not None else self._orthonormal(self.noise())
+            if vector is None:
+                break
+            self.basis[self.size] = vector
+            self.size += 1
+            image = self.matrix.filtered(vector, rho.centre, rho.half, rho.degree)
+            weights, rest, length, left = self._split(image, before, left)
+            column = self.size - self.fixed - 1
+            self.projection[: column + 1, column] = self.projection[column, : column + 1] = weights[self.fixed :]
+            self.next = rest / left if left > EXHAUSTED * length else None
+            steps += 1
+            if self.size == limit or steps % EVERY == 0:
+                self._solve(0.0 if self.next is None else left)
+                if enough():
+                    break
+
+    def lowest(self, count: int) -> Shaped[Tensor, "count n"]:
+        """The Ritz vectors of the `count` largest values of `ρ`."""
+        return mix(self.turn[:, :count].mT.to(self.basis), self.basis[self.fixed : self.size])
+
+    def noise(self) -> Shaped[Tensor, " n"]:
+        """A random vector."""
+        return torch.randn(self.matrix.size, dtype=self.basis.dtype, generator=self.random).to(self.basis.device)
+
+    def _solve(self, coupling: float) -> None:
+        """Values of `ρ(L)` in descending order, and their residuals."""
+        size = self.size - self.fixed
+        values, turn = torch.linalg.eigh(self.projection[:size, :size])
+        self.values, self.turn = values.flip(0), turn.flip(1)
+        self.residuals = coupling * self.turn[-1].abs()
+
+    def _split(self, image: Tensor, before: Tensor | None, coupling: float) -> tuple[Tensor, Tensor, float, float]:
+        """Real parts of the components along the basis, the remainder, and the lengths of the image and of it.
+
+        One pass over the basis spreads what is left of the errors of the vectors before, unless the components are
+        small. So the two large ones of a Lanczos step are removed first; without a vector before, there are two passes.
+        """
+        basis, length = self.basis[: self.size], _length(image)
+        weights = torch.zeros(self.size, dtype=torch.float64)
+        if before is not None:
+            own = _dot(basis[-1], image)
+            image = image - own * basis[-1] - coupling * before
+            weights[-1], weights[-2] = own, coupling
+        left = length
+        for _ in range(1 if before is not None else 2):
+            along = inner(image[None], basis)
+            image = image - mix(along, basis)[0]
+            weights += along[0].real.double().cpu()
+            left = _length(image)
+        # What cancels once more is nothing but rounding errors.
+        if left < CANCELLED * length:
+            image, last = image - mix(inner(image[None], basis), basis)[0], left
+            left = _length(image)
+            left = left if left > CANCELLED * last else 0.0
+        return weights, image, length, left
+
+    def _orthonormal(self, vector: Tensor) -> Tensor | None:
+        """The component orthogonal to the basis, as a unit vector; None if there is none."""
+        for _ in range(2):
+            length = _length(vector)
+            if self.size and length:
+                vector = vector - mix(inner(vector[None], self.basis[: self.size]), self.basis[: self.size])[0]
+            left = _length(vector)
+            if left <= EXHAUSTED * length or not length:
+                return None
+            vector = vector / left
+        return vector
+
+
+def _dot(some: Shaped[Tensor, " n"], other: Shaped[Tensor, " n"]) -> float:
+    """The real part of the inner product."""
+    if some.is_complex():
+        some, other = torch.view_as_real(some).flatten(), torch.view_as_real(other).flatten()
+    return float(some @ other)
+
+
+def _length(vector: Shaped[Tensor, " n"]) -> float:
+    """The norm of a vector, many times as fast as PyTorch's for complex numbers."""
+    return _dot(vector, vector) ** 0.5
+
+
+class _Search:
+    """The k lowest eigenpairs, cycle by cycle."""
+
+    def __init__(self, matrix: SparseHermitian, k: int, tolerance: float, seed: int):
+        self.matrix, self.k, self.tolerance = matrix, k, tolerance * matrix.top
+        # Estimates of residuals are good to a small factor; where they were not, the next cycle goes on.
+        self.aim = 0.3 * self.tolerance
+        self.rows = min(2 * k + ROOM, matrix.size)
+        self.space = _Space(matrix, min(self.rows + k, matrix.size), torch.Generator().manual_seed(seed))
+        self.nothing = self.space.basis[:0].clone()
+        self.found, self.worst, self.complete = 0, 1.0, False
+        self.target = BELOW * k
+        self._survey()
+
+    # The filter
+
+    def _survey(self) -> None:
+        """Estimate how many eigenvalues lie below a value: weights of a random vector on the Ritz values, times n."""
+        plain, space = Filter(0.0, self.matrix.top, 1), self.space
+        space.begin(self.nothing, self.nothing, torch.zeros(0), space.noise())
+        space.grow(plain, min(SURVEY, self.rows), lambda: False)
+        self.ritz = plain.centre - plain.half * space.values
+        self.counts = (space.turn[0].square() * self.matrix.size).cumsum(0)
+        several = min(8, len(self.ritz))
+        self.start: Tensor | None = space.lowest(several).sum(0)
+        self.kept, self.kept_values = self.nothing, torch.zeros(0)
+        self.rho = self._steep(self._quantile(self.target), self._quantile(0.75 * self.k), float(self.ritz[0]))
+
+    def _quantile(self, count: float | int) -> float:
+        """A value with about `count` eigenvalues below."""
+        place = int(torch.searchsorted(self.counts, torch.tensor(count, dtype=torch.float64)))
+        return float(self.ritz[min(max(place, 1), len(self.ritz) - 1)])
+
+    def _steep(self, low: float, last: float, first: float, most: int = 24) -> Filter:
+        """The filter that is small from `low` on, with a degree that lets the basis resolve the k-th value `last`."""
+        top = self.matrix.top
+        if low - last < 1e-6 * low:  # a repeated eigenvalue
+            low = last + 1e-3 * (top - last)
+        low = min(low, 0.95 * top)
+        shape = Filter(low, top, 1)
+        slow, fast = max(shape.rate(last), 1e-9), max(shape.rate(first), 1e-9)
+        wanted = log(2 * top / self.tolerance) / max(self.rows - self.k, 1) / slow
+        limits = log(LARGEST) / fast, log(GAIN) / max(fast - slow, 1e-9), most, DEGREES[1]
+        least = DEGREES[0] if limits[0] > DEGREES[0] else 1
+        return Filter(low, top, max(least, ceil(min(wanted, *limits))))
+
+    def _replan(self) -> bool:
+        """Choose another filter if the Ritz values of the last cycle suggest it."""
+        values = self.rho.inverse(self.space.values)[0]
+        above = int((self.space.values > AMPLIFIED).sum())
+        if above < min(self.k + 2, len(values)):
+            # Fewer than k eigenvalues are amplified: the interval begins too low.
+            self.target *= 2
+            low = max(self._quantile(self.target), self.rho.low + 0.05 * (self.matrix.top - self.rho.low))
+            self.rho = self._steep(low, self.rho.low, float(values[0]))
+            return True
+        low, last = float(values[min(self.target, above - 1)]), float(values[self.k - 1])
+        steeper = self._steep(low, last, float(values[0]), most=4 * self.rho.degree)
+        if steeper.degree <= STEEPER * self.rho.degree:
+            return False
+        self.rho = steeper
+        return True
+
+    # Cycles
 
     def cycle(self) -> None:
-        """Build a Krylov space orthogonal to the converged vectors, then choose the best of its and the old vectors."""
-        found = self.found
-        self._plan()
-        self.basis[:found] = self.vectors[:found]
-        size, block = found, self._first_block()
-        for _ in range(self.steps):
-            block = self._orthonormal(self._filter(block), size)
-            if not len(block):
-                break
-            self.basis[size : size + len(block)] = block
-            size += len(block)
-        old = self._orthonormal(self.vectors[found:], size)
-        self.basis[size : size + len(old)] = old
-        self._rayleigh_ritz(size + len(old))
-        self.turn += 1
+        """Fill the basis, or stop early if the k lowest have converged; then restart it, or look for missed ones."""
+        space = self.space
+        space.begin(self.nothing, self.kept, self.kept_values, self.start)
+        space.grow(self.rho, self.rows, self._converged)
+        count = len(space.values)
+        if self._converged() or count == self.matrix.size:
+            self._finish(min(self.k, count))
+            return
+        estimates = self._estimates()
+        self.found = int((estimates < self.aim).long().cumprod(0).sum())
+        self.worst = float(estimates.max() / self.matrix.top) if len(estimates) else 1.0
+        keep = min(self.k + int(KEPT * max(count - self.k, 0)), count)
+        self.kept, self.kept_values, self.start = space.lowest(keep), space.values[:keep], space.next
+        self.vectors = self.kept[: self.k]
+        if self._replan():
+            # The Ritz values of another filter are not known: one vector carries on what was found.
+            weights = torch.randn((1, keep), dtype=torch.float64, generator=space.random)
+            self.start, self.kept = mix(weights.to(self.kept), self.kept)[0], self.nothing
+            self.kept_values = torch.zeros(0)
 
-    def _plan(self) -> None:
-        """The degree of the next filters: as planned, or lower if the progress of the last cycle suggests it."""
-        planned = DEGREES[min(self.turn, len(DEGREES) - 1)]
-        worst = float(self.residuals[: self.k].max()) if self.turn else self.worst
-        if self.turn > 1 and self.tolerance < worst < self.worst:
-            needed = self.degree * log(worst / self.tolerance) / log(self.worst / worst)
-            planned = min(planned, max(DEGREES[0], ceil(CAUTION * needed)))
-        self.degree, self.worst = planned, worst
+    def _estimates(self) -> Float[Tensor, " k"]:
+        """Residuals of the k lowest for `L` itself."""
+        _, slopes = self.rho.inverse(self.space.values[: self.k])
+        return self.space.residuals[: self.k] / slopes
 
-    def _first_block(self) -> Tensor:
-        """Linear combinations of the unconverged vectors, and some noise to find eigenvectors that were missed."""
-        noise = self._noise(self.matrix.block, self.matrix.size)
-        if not self.turn:
-            return noise
-        found = self.found
-        mixture = mix(self._noise(len(noise), len(self.vectors) - found), self.vectors[found:])
-        block = mixture + noise * (0.1 * torch.linalg.vector_norm(mixture) / torch.linalg.vector_norm(noise))
-        # The last few eigenpairs converge fastest from their own vectors.
-        few = self.vectors[found : self.k]
-        if len(few) < len(block):
-            block[: len(few)] = few
-        return block
+    def _converged(self) -> bool:
+        values = self.space.values
+        return (
+            len(values) > self.k and bool(values[self.k - 1] > AMPLIFIED) and bool((self._estimates() < self.aim).all())
+        )
 
-    def _noise(self, *shape: int) -> Tensor:
-        return torch.randn(shape, dtype=self.basis.dtype, generator=self.random).to(self.basis.device)
+    def _finish(self, count: int) -> None:
+        """Verify the residuals, then search the complement."""
+        space = self.space
+        self.vectors = space.lowest(count)
+        going_on, values = space.next, space.values[:count]
+        self._rayleigh_ritz()
+        if bool((self.residuals >= self.tolerance).any()) and len(space.values) < self.matrix.size:
+            self.aim /= 10
+            self.kept, self.kept_values, self.start = space.lowest(count), values, going_on
+            return
+        if count == self.matrix.size or self._nothing_missed():
+            self.found, self.complete = self.k, True
 
-    def _filter(self, block: Tensor) -> Tensor:
-        """`ρ(L) X`; converged vectors are projected out from time to time, before rounding lets them grow back."""
-        high = self.matrix.top
-        # Not the first value above the k lowest, which is too close for the filter to separate.
-        low = float(self.values[min(self.k + SPARE, len(self.values) - 1)]) if self.turn else high / 2
-        centre, half = (high + low) / 2, (high - low) / 2
+    def _rayleigh_ritz(self) -> None:
+        """The best vectors for `L` itself within the span of the found ones, and their residuals."""
+        images = self.matrix.times(self.vectors)
+        small = inner(self.vectors, images)
+        self.eigenvalues, turn = torch.linalg.eigh((small + small.mH) / 2)
+        rotation = turn.mT.contiguous()
+        self.vectors, images = mix(rotation, self.vectors), mix(rotation, images)
+        kept = self.eigenvalues[:, None]
+        self.residuals = torch.linalg.vector_norm(images - kept * self.vectors, dim=1)
+        self.worst = float(self.residuals.max() / self.matrix.top)
 
-        def rate(pair: int) -> float:
-            value = float(self.values[pair]) if self.turn else 0.0
-            return acosh(max((centre - value) / half, 1 + 1e-9))
+    def _nothing_missed(self) -> bool:
+        """Whether the complement of the found vectors has no eigenvalue below theirs; if it has, they are added."""
+        space, last = self.space, float(self.eigenvalues[-1])
+        edge = self.rho.at(last)
+        below = self.rho.at(last - max(10 * self.tolerance, 1e-9 * self.matrix.top))
 
-        found = min(self.found, self.k - 1)
-        degree = max(1, min(self.degree, int(acosh(GAIN) / rate(found))))
-        pause = max(1, int(acosh(GAIN) / rate(0)))
-        known = self.vectors[:found]
-        before = self.matrix.pack(_without(block, known))
-        now = self.matrix.combine(before, torch.zeros_like(before), centre, 1 / half, 0.0)
-        for step in range(2, degree + 1):
-            before, now = now, self.matrix.combine(now, before, centre, 2 / half, 1.0)
-            if found and step % pause == 0:
-                before, now = self._clean(before, known, len(block)), self._clean(now, known, len(block))
-        return self.matrix.unpack(now, len(block))
+        def missed() -> int:
+            return int((space.values - space.residuals > below).sum())
 
-    def _clean(self, packed: Tensor, known: Tensor, count: int) -> Tensor:
-        return self.matrix.pack(_without(self.matrix.unpack(packed, count), known))
+        def enough() -> bool:
+            value, residual = float(space.values[0]), float(space.residuals[0])
+            if missed():
+                slopes = self.rho.inverse(space.values)[1]
+                return bool((space.residuals / slopes)[: missed()].max() < self.aim)
+            return residual < 1e-8 * edge or (residual < 1e-4 * edge and value + 100 * residual < edge)
 
-    def _orthonormal(self, block: Tensor, size: int) -> Tensor:
-        """An orthonormal basis of the component of the block that is orthogonal to the current basis."""
-        lengths = torch.linalg.vector_norm(block, dim=1, keepdim=True).clamp(min=1e-300)
-        block = _without(block / lengths, self.basis[:size])
-        # The remainder of a vector that has mostly cancelled is not orthogonal yet.
-        if len(block) and float(torch.linalg.vector_norm(block, dim=1).min()) < CANCELLED:
-            block = _without(_orthonormalise(block), self.basis[:size])
-        return _orthonormalise(block)
+        space.begin(self.vectors, self.nothing, torch.zeros(0), space.noise())
+        space.grow(self.rho, min(self.rows + self.k, self.matrix.size), enough)
+        count = missed() if len(space.values) else 0
+        if not count:
+            return True
+        values = torch.tensor([self.rho.at(float(value)) for value in self.eigenvalues], dtype=torch.float64)
+        self.kept = torch.cat([self.vectors, space.lowest(count)])
+        self.kept_values, self.start = torch.cat([values, space.values[:count]]), space.next
+        return False
 
-    def _rayleigh_ritz(self, size: int) -> None:
-        basis = self.basis[:size]
-        # The products (L v_j)ᴴ v_i give the conjugate of VᴴLV, and therefore of its eigenvectors.
-        products = [inner(basis, self.matrix.times(some)) for some in basis.split(TOGETHER)]
-        small = torch.cat(products, dim=1)
-        self.values, turn = torch.linalg.eigh((small + small.mH) / 2)
-        self.vectors = mix(turn.mH[: self.k + SPARE].contiguous(), basis)
-        kept = self.values[: len(self.vectors), None]
-        self.residuals = torch.linalg.vector_norm(self.matrix.times(self.vectors) - kept * self.vectors, dim=1)
-
-
-def _without(block: Shaped[Tensor, "b n"], known: Shaped[Tensor, "f n"]) -> Shaped[Tensor, "b n"]:
-    """The vectors without their components along the known ones."""
-    return block - mix(inner(block, known), known) if len(known) else block
-
-
-def _orthonormalise(block: Shaped[Tensor, "b n"]) -> Shaped[Tensor, "left n"]:
-    """An orthonormal basis of the vectors' span, by the eigenvectors of their Gram matrix, twice.
-
-    The vectors are components of unit vectors: those shorter than 1e-12 are rounding errors, and left out.
-    """
-    for _ in range(2):
-        if len(block):
-            squares, turn = torch.linalg.eigh(inner(block, block))
-            whole = squares > (1e-14 * squares[-1]).clamp(min=1e-24)
-            block = mix((turn[:, whole] * squares[whole].rsqrt()).mH.contiguous(), block)
-    return block
+    def result(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What was found, converged or not."""
+        if not self.complete:
+            self._rayleigh_ritz()
+        k = self.k
+        return self.eigenvalues[:k], self.vectors[:k], self.residuals[:k] / self.matrix.top

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from magnetite.linalg.laplacian import Operator
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 ROWS_PER_TASK = 16384
 """Rows that one thread multiplies at once."""
+
+CACHED = 300_000
+"""Size up to which a vector stays in the cache; the entries of larger ones are prefetched."""
+
+AHEAD = 64
+"""Number of matrix entries between prefetching an entry of a vector and using it, enough to hide memory latency."""
 
 
 @dataclass(frozen=True)
@@ -47,23 +53,42 @@ class SparseHermitian:
         arrays = self.data.numpy(), self.columns.numpy(), self.start.numpy()
         return csr_array(arrays, shape=(self.size, self.size))
 
-    @property
-    def block(self) -> int:
-        """Number of vectors multiplied at once, 4 complex or 8 real: one row of them fills a cache line."""
-        return 4 if self.data.is_complex() else 8
+    def filtered(self, vector: Shaped[Tensor, " n"], centre: float, half: float, degree: int) -> Shaped[Tensor, " n"]:
+        """`T_d((centre − L) / half) v` with the Chebyshev polynomial `T_d`, by its three-term recurrence."""
+        before, now = vector.clone(), torch.zeros_like(vector)
+        self._combine(before, now, centre, -1 / half, 0.0)
+        self._combine(now, before, centre, -2 / half, 1.0, steps=degree - 1)
+        return now if degree % 2 else before
 
-    def combine(
-        self, x: Float[Tensor, "n 8"], z: Float[Tensor, "n 8"], shift: float, scale: float, carry: float
-    ) -> Float[Tensor, "n 8"]:
-        """`Z ← scale · (L X − shift · X) − carry · Z`, in place, on all cores: one step of a Chebyshev recurrence."""
-        if self.data.is_cuda:
-            return z.mul_(-carry).add_(self._product(x), alpha=scale).add_(x, alpha=-scale * shift)
+    def times(self, vectors: Shaped[Tensor, "b n"]) -> Shaped[Tensor, "b n"]:
+        """`L v` for each vector."""
+        products = torch.zeros_like(vectors)
+        for vector, product in zip(vectors.contiguous(), products, strict=True):
+            self._combine(vector, product, 0.0, 1.0, 0.0)
+        return products
+
+    def _combine(self, x: Tensor, z: Tensor, shift: float, scale: float, carry: float, steps: int = 1) -> None:
+        """`z ← scale · (L x − shift · x) − carry · z`, in place, on all cores; `x` and `z` swap from step to step."""
+        ranges = _ranges(self.size)
+        if self.data.is_cuda or (steps > 1 and len(ranges) > 1):
+            for step in range(steps):
+                old, new = (x, z) if step % 2 == 0 else (z, x)
+                if self.data.is_cuda:
+                    new.mul_(-carry).add_(self._csr @ old, alpha=scale).add_(old, alpha=-scale * shift)
+                else:
+                    self._combine(old, new, shift, scale, carry)
+            return
         from magnetite.kernels.cpu.sparse import combine_complex, combine_real
 
         multiply = combine_complex if self.data.is_complex() else combine_real
-        arrays = [array.numpy() for array in (self.start, self.columns, self.data, x, z)]
-        on_cores(lambda rows: multiply(*arrays, shift, scale, carry, rows.start, rows.stop), _ranges(self.size))
-        return z
+        arrays = *self._arrays, _plain(x), _plain(z)
+        ahead = AHEAD if self.size > CACHED else 0
+        on_cores(lambda rows: multiply(*arrays, shift, scale, carry, rows.start, rows.stop, steps, ahead), ranges)
+
+    @cached_property
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        """The matrix as kernels read it."""
+        return self.start.numpy().view(np.uint64), self.columns.numpy().view(np.uint32), _plain(self.data)
 
     @cached_property
     def _csr(self) -> Tensor:
@@ -73,34 +98,10 @@ class SparseHermitian:
             indices = self.start, self.columns.long()
             return torch.sparse_csr_tensor(*indices, self.data, (self.size, self.size), check_invariants=False)
 
-    def _product(self, x: Float[Tensor, "n 8"]) -> Float[Tensor, "n 8"]:
-        """`L X` by cuSPARSE."""
-        if not self.data.is_complex():
-            return self._csr @ x
-        product = self._csr @ torch.complex(x[:, :4].contiguous(), x[:, 4:].contiguous())
-        return torch.cat([product.real, product.imag], dim=1)
 
-    def pack(self, vectors: Shaped[Tensor, "b n"]) -> Float[Tensor, "n 8"]:
-        """Up to `block` vectors as columns: real parts first, then imaginary ones."""
-        packed = torch.zeros((self.size, 8), dtype=torch.float64, device=self.data.device)
-        packed[:, : len(vectors)] = vectors.real.T
-        if self.data.is_complex():
-            packed[:, 4 : 4 + len(vectors)] = vectors.imag.T
-        return packed
-
-    def unpack(self, packed: Float[Tensor, "n 8"], count: int) -> Shaped[Tensor, "b n"]:
-        """The first `count` vectors of a packed block."""
-        if self.data.is_complex():
-            return torch.complex(packed[:, :count].T.contiguous(), packed[:, 4 : 4 + count].T.contiguous())
-        return packed[:, :count].T.contiguous()
-
-    def times(self, vectors: Shaped[Tensor, "b n"]) -> Shaped[Tensor, "b n"]:
-        """`L v` for each vector."""
-        products = []
-        for some in vectors.split(self.block):
-            packed = self.pack(some)
-            products.append(self.unpack(self.combine(packed, torch.zeros_like(packed), 0.0, 1.0, 0.0), len(some)))
-        return torch.cat(products)
+def _plain(values: Tensor) -> np.ndarray:
+    """Rows of a real number, or of a real and an imaginary part."""
+    return torch.view_as_real(values).numpy() if values.is_complex() else values.numpy()[:, None]
 
 
 def sparse_laplacian(pairs: NodePairs, operator: Operator) -> SparseHermitian:

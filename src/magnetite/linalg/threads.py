@@ -57,7 +57,8 @@ def on_cores(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     >>> on_cores(lambda item: item + 1, [1, 2, 3])
     [2, 3, 4]
     """
-    if cores() == 1:
+    items = list(items)
+    if cores() == 1 or len(items) == 1:
         return [work(item) for item in items]
     return list(_threads(cores(), torch.get_num_threads(), os.getpid()).map(_as_here(work), items))
 

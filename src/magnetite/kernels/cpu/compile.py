@@ -55,15 +55,18 @@ def part(function: Callable[..., Any]) -> Any:
     return numba.njit(**options)(function)
 
 
-def kernel(seconds: int) -> Callable[[Callable[..., Any]], Any]:
+def kernel(seconds: int, reorder: bool = True) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function that Python calls, with its parts, and keep it on disk where only this user can write.
 
     No two of its array arguments may overlap. `seconds` is about how long a first call takes on a new machine, together
-    with the other kernels of that call.
+    with the other kernels of that call. Without `reorder` the terms of sums keep their order: a loop over entries that
+    lie apart in memory would otherwise gather them into vectors, which is slower than to add one after the other.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
         options = {**_OPTIONS, "no_cfunc_wrapper": True}
+        if not reorder:
+            options["fastmath"] = _OPTIONS["fastmath"] - {"reassoc"}
         compiled: Any = numba.njit(**options)(function)
         _compat.cache_on_disk(compiled, _files(STAMP), STAMP + _source_hash(inspect.getfile(function)))
         _seconds[compiled] = seconds

@@ -4,9 +4,6 @@ import numpy as np
 
 from magnetite.kernels.cpu.compile import kernel, prefetch_row
 
-AHEAD = 32
-"""Number of matrix entries between prefetching a row of the block and using it, enough to hide memory latency."""
-
 
 @kernel(seconds=4)
 def row_starts(low, high, n, start):
@@ -51,51 +48,44 @@ def fill_rows(low, high, entries, diagonal, scale, start, place, columns, data):
             data[own] -= scale[u] * scale[u] * entries[p]
 
 
-@kernel(seconds=4)
-def combine_complex(start, columns, data, x, z, shift, scale, carry, first, last):
-    """`z_i ← scale · ((L x)_i − shift · x_i) − carry · z_i` for the rows `first … last` of blocks of 4 complex vectors.
+@kernel(seconds=4, reorder=False)
+def combine_complex(start, columns, data, x, z, shift, scale, carry, first, last, steps, ahead):
+    """`z_i ← scale · ((L x)_i − shift · x_i) − carry · z_i` for the rows `first … last`; pairs of real numbers.
 
-    A row of a block is 4 real parts and 4 imaginary ones, one cache line, prefetched before its use. One pass computes
-    a product and a step of a three-term recurrence. The sums are scalars because an array would be kept in memory.
+    One pass computes a product and a step of a three-term recurrence; `x` and `z` change places from step to step. Four
+    sums are four independent chains of operations. With `ahead`, the entries of `x` for the matrix entries that many
+    places further on are prefetched. Unsigned indices need no test for negative ones.
     """
-    end = start[last]
-    for i in range(first, last):
-        a0, a1, a2, a3, b0, b1, b2, b3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        for place in range(start[i], start[i + 1]):
-            if place + AHEAD < end:
-                prefetch_row(x, columns[place + AHEAD])
-            a, b, v = data[place].real, data[place].imag, columns[place]
-            a0 += a * x[v, 0] - b * x[v, 4]
-            a1 += a * x[v, 1] - b * x[v, 5]
-            a2 += a * x[v, 2] - b * x[v, 6]
-            a3 += a * x[v, 3] - b * x[v, 7]
-            b0 += a * x[v, 4] + b * x[v, 0]
-            b1 += a * x[v, 5] + b * x[v, 1]
-            b2 += a * x[v, 6] + b * x[v, 2]
-            b3 += a * x[v, 7] + b * x[v, 3]
-        sums = (a0, a1, a2, a3, b0, b1, b2, b3)
-        for j in range(8):
-            z[i, j] = scale * (sums[j] - shift * x[i, j]) - carry * z[i, j]
+    end = np.int64(start[last]) - ahead
+    for step in range(steps):
+        old, new = (x, z) if step % 2 == 0 else (z, x)
+        for i in range(first, last):
+            a, b, c, d = 0.0, 0.0, 0.0, 0.0
+            if ahead and np.int64(start[i + 1]) < end:
+                for place in range(start[i], start[i + 1]):
+                    prefetch_row(old, columns[place + np.uint64(ahead)])
+            for place in range(start[i], start[i + 1]):
+                p, q, v = data[place, 0], data[place, 1], columns[place]
+                s, t = old[v, 0], old[v, 1]
+                a += p * s
+                b += q * t
+                c += p * t
+                d += q * s
+            new[i, 0] = scale * (a - b - shift * old[i, 0]) - carry * new[i, 0]
+            new[i, 1] = scale * (c + d - shift * old[i, 1]) - carry * new[i, 1]
 
 
-@kernel(seconds=4)
-def combine_real(start, columns, data, x, z, shift, scale, carry, first, last):
-    """The same for blocks of 8 real vectors."""
-    end = start[last]
-    for i in range(first, last):
-        a0, a1, a2, a3, a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        for place in range(start[i], start[i + 1]):
-            if place + AHEAD < end:
-                prefetch_row(x, columns[place + AHEAD])
-            a, v = data[place], columns[place]
-            a0 += a * x[v, 0]
-            a1 += a * x[v, 1]
-            a2 += a * x[v, 2]
-            a3 += a * x[v, 3]
-            a4 += a * x[v, 4]
-            a5 += a * x[v, 5]
-            a6 += a * x[v, 6]
-            a7 += a * x[v, 7]
-        sums = (a0, a1, a2, a3, a4, a5, a6, a7)
-        for j in range(8):
-            z[i, j] = scale * (sums[j] - shift * x[i, j]) - carry * z[i, j]
+@kernel(seconds=4, reorder=False)
+def combine_real(start, columns, data, x, z, shift, scale, carry, first, last, steps, ahead):
+    """The same for real numbers, each a row of its own."""
+    end = np.int64(start[last]) - ahead
+    for step in range(steps):
+        old, new = (x, z) if step % 2 == 0 else (z, x)
+        for i in range(first, last):
+            a = 0.0
+            if ahead and np.int64(start[i + 1]) < end:
+                for place in range(start[i], start[i + 1]):
+                    prefetch_row(old, columns[place + np.uint64(ahead)])
+            for place in range(start[i], start[i + 1]):
+                a += data[place, 0] * old[columns[place], 0]
+            new[i, 0] = scale * (a - shift * old[i, 0]) - carry * new[i, 0]
