@@ -12,11 +12,14 @@ from magnetite.encodings.dense import DenseBatch, for_each_batch
 from magnetite.encodings.results import NodeEncoding, PairEncoding, TopPairs
 from magnetite.graphs import Digraphs
 from magnetite.linalg.memory import check_memory
-from magnetite.linalg.walks import landing_sums, top_walks, walk_features
+from magnetite.linalg.walks import landing_sums, pair_walks, top_walks, walk_features
 from magnetite.packed import ragged_rows, starts
 
 PAIRS_UP_TO = 8192
 """Largest number of nodes of a graph whose node pairs are all encoded, in 256 MiB per feature."""
+
+KERNEL_UP_TO = 1024
+"""Largest number of nodes of a graph that is encoded from its edges on a CPU; larger ones are dense matrices."""
 
 STEPS = Domain(1, 10_000)
 """Numbers of steps of a walk."""
@@ -74,15 +77,26 @@ class RandomWalk:
             f"{self} of {graphs}",
             "take fewer steps, fewer graphs at once, or SparseRandomWalk(…)(graphs).sums()",
         )
+        small = graphs.sizes <= KERNEL_UP_TO if graphs.device.type == "cpu" else torch.zeros(len(graphs)) > 0
+        if len(graphs) and bool(small.all()):
+            return PairEncoding(node_ptr=graphs.node_ptr, pair_ptr=pair_ptr, values=self._from_edges(graphs))
         values = torch.empty((int(pair_ptr[-1]), self.width), dtype=self.dtype, device=graphs.device)
+        if bool(small.any()):
+            ids = small.nonzero().squeeze(1)
+            values[ragged_rows(pair_ptr, ids)] = self._from_edges(graphs.select(ids))
 
         def work(batch: DenseBatch) -> None:
             size = batch.adjacency.shape[-1]
             features = walk_features(_aligned(batch.adjacency), self.steps, self.restart, self.reverse)
             values[ragged_rows(pair_ptr, batch.ids)] = features[:, :size, :size].flatten(0, 2).to(self.dtype)
 
-        for_each_batch(graphs, work)
+        for_each_batch(graphs, work, None if not bool(small.any()) else (~small).nonzero().squeeze(1))
         return PairEncoding(node_ptr=graphs.node_ptr, pair_ptr=pair_ptr, values=values)
+
+    def _from_edges(self, graphs: Digraphs) -> Float[Tensor, "pairs f"]:
+        check_graphs(graphs)
+        parts = graphs.edges, graphs.edge_ptr, graphs.sizes, graphs.weights
+        return pair_walks(*parts, self.steps, self.restart, self.reverse, self.dtype)
 
 
 @dataclass(frozen=True)

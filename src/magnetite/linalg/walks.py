@@ -8,7 +8,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from magnetite.linalg.scale import divided
-from magnetite.linalg.threads import cores, on_cores
+from magnetite.linalg.threads import cores, on_cores, spread
 
 
 def transition(adjacency: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch n n"]:
@@ -57,6 +57,63 @@ def walk_features(
     forward = _one_way(transition(adjacency), steps, restart)
     backward = _one_way(transition(adjacency.mT), steps, restart) if reverse else []
     return torch.stack([*reversed(backward), *forward], dim=-1)
+
+
+def pair_walks(
+    edges: Int[Tensor, "2 m"],
+    edge_ptr: Int[Tensor, " starts"],
+    sizes: Int[Tensor, " b"],
+    weights: Shaped[Tensor, " m"] | None,
+    steps: int,
+    restart: float | None,
+    reverse: bool,
+    dtype: torch.dtype,
+) -> Float[Tensor, "pairs f"]:
+    """`walk_features` of all node pairs of small graphs, one graph after the other, from their edges, on all cores.
+
+    Args:
+        edges: Source and target of each edge, numbered within its graph.
+        edge_ptr: First edge of each graph.
+        sizes: Number of nodes of each graph.
+        weights: Edge weights; all 1 if None.
+        steps: Number of powers k.
+        restart: Restart probability of PageRank; None omits `Π`.
+        reverse: Include walks against the edges.
+        dtype: Type of the result.
+
+    >>> options = {"steps": 1, "restart": 0.5, "reverse": True, "dtype": torch.float64}
+    >>> pair_walks(torch.tensor([[0], [1]]), torch.tensor([0, 1]), torch.tensor([2]), None, **options)[1].tolist()
+    [0.0, 0.0, 1.0, 0.5]
+    """
+    from magnetite.kernels.cpu.walks import encode_pairs
+
+    heavy, _ = divided(weights, edge_ptr)
+    arrays = (
+        edges.to(torch.int32).contiguous().numpy(),
+        np.ones(edges.shape[1]) if heavy is None else heavy.numpy(),
+        edge_ptr.numpy(),
+        sizes.numpy(),
+    )
+    before, after, width = _indices(steps, restart is not None, 2 if reverse else 1)
+    pair_ptr = torch.nn.functional.pad(sizes.square().cumsum(0), (1, 0))
+    values = torch.empty((int(pair_ptr[-1]), width), dtype=dtype)
+    # numba has no half precision.
+    written = torch.float32 if dtype == torch.float16 else dtype
+
+    def run(first: int, last: int) -> None:
+        rows = slice(int(pair_ptr[first]), int(pair_ptr[last]))
+        part = values[rows] if written == dtype else torch.empty((rows.stop - rows.start, width), dtype=written)
+        places = (pair_ptr - pair_ptr[first]).numpy()
+        encode_pairs(*arrays, places, first, last, steps, restart or -1.0, before, after, part.numpy())
+        if written != dtype:
+            values[rows] = part
+
+    spread(run, len(sizes), GRAPHS_AT_ONCE)
+    return values
+
+
+GRAPHS_AT_ONCE = 64
+"""Number of graphs that one thread encodes at once."""
 
 
 def step_means(features: Float[Tensor, "*pairs f"], steps: int) -> Float[Tensor, "*pairs f"]:
