@@ -9,6 +9,7 @@ wrong matrices (residual or unitarity of the k lowest pairs above the limit, or 
 """
 
 import argparse
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,8 @@ from magnetite.linalg.eigen import SINGLE_TOLERANCE, TOLERANCE, lowest_eigenpair
 from magnetite.linalg.eigen_cuda import cusolver_batched, refined_batched
 from magnetite.linalg.laplacian import magnetic_laplacian
 from magnetite.linalg.potential import Relative
+
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX would take three quarters of the GPU's memory
 
 SIZES = (24, 33, 48, 64, 80, 128, 200, 256)
 TORCH_SAMPLE = 256
