@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.batching.buckets import Layout
+from magnetite.linalg.memory import kept_memory
 from magnetite.training.capture import Captured, Objective, compiled
 from magnetite.training.checkpoints import FOLDER, Checkpoints, Progress
 from magnetite.training.config import Config
@@ -109,7 +110,8 @@ class Trainer:
         self.every = max(1, round(self.config.run.evaluate_every * self.data.steps))
         main = self.fabric.is_global_zero
         self.log = RunLog(self.folder, self.progress.step, enabled=main)
-        with Display(self.total, self.progress.step, enabled=main) as self.display, interruptions() as stop:
+        memory = kept_memory() if self.fabric.device.type == "cpu" else nullcontext()
+        with Display(self.total, self.progress.step, enabled=main) as self.display, interruptions() as stop, memory:
             try:
                 self._train(stop)
             finally:
