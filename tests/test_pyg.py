@@ -297,3 +297,22 @@ def test_eigenvectors_reach_networks_scaled_by_default():
         torch.manual_seed(0)
         unit = make(scaling="none").eval()
         torch.testing.assert_close(default(mt.batch(graphs, pairs)).nodes, unit(mt.batch(graphs, scaled)).nodes)
+
+
+@pytest.mark.parametrize("form", ["list", "batch"])
+def test_names_of_nodes_come_back(form):
+    graphs = mt.Digraphs.concat(
+        [
+            mt.Digraphs.from_edges([[0], [1]]).replace(names=["a", "ß"]),
+            mt.Digraphs.from_edges([[0, 1], [1, 2]]).replace(names=["x", "y", "z"]),
+        ]
+    )
+    items = graphs.to_pyg()
+    assert items[0].names == ["a", "ß"]
+    again = mt.Digraphs.from_pyg(items if form == "list" else Batch.from_data_list(items))
+    assert again.names == graphs.names
+
+
+def test_an_attribute_called_names_need_not_be_names():
+    data = Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2, names=["one name of the graph"])
+    assert mt.Digraphs.from_pyg(data).names is None

@@ -214,7 +214,8 @@ class Digraphs(Named):
     def from_pyg(cls, data: Any) -> "Digraphs":
         """Graphs from PyG, with `edge_weight` and all node, edge and graph features.
 
-        Features are the attributes that every `Data` has, except those with 'index' or 'batch' in their name.
+        Features are the attributes that every `Data` has, except those with 'index' or 'batch' in their name. `names`,
+        a list of one string per node, gives the nodes their names.
 
         Args:
             data: A `Data`, a `Batch`, a `Dataset` or a list of `Data`.
@@ -225,7 +226,9 @@ class Digraphs(Named):
         if found is not None and fields is not None:
             named: dict[str, Any] = {name: value.cpu() for name, value in fields.items() if value is not None}
             named |= {"edges": pyg.in_32_bits(named["edges"]), **pyg.stored_features(found)}
-            return cls(**named)
+            graphs = cls(**named)
+            names = interop.pyg_names(found.values.get(interop.NAMES), graphs.sizes.tolist())
+            return graphs if names is None else graphs.replace(names=names)
         items = list(interop.listed_pyg(data))
         lists = [interop.from_pyg(item) for item in items]
         return cls._from_lists(lists, **interop.pyg_features(items) if items else {})
@@ -249,8 +252,11 @@ class Digraphs(Named):
         return [interop.to_scipy(item) for item in self.edge_lists()]
 
     def to_pyg(self) -> list[Any]:
-        """One PyG `Data` per graph, with `edge_weight` if there are weights, and all features as attributes."""
-        return [interop.to_pyg(item.edges, item.num_nodes, item.weights, _features(item)) for item in self]
+        """One PyG `Data` per graph, with `edge_weight` if there are weights, and all features as attributes.
+
+        Names of nodes are a list of strings, `names`.
+        """
+        return [interop.to_pyg(item.edges, item.num_nodes, item.weights, _features(item), item.names) for item in self]
 
     def edge_lists(self) -> Iterable[EdgeList]:
         """One edge list of NumPy arrays per graph."""

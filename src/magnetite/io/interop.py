@@ -175,7 +175,30 @@ def from_pyg(data: Any) -> EdgeList:
     check_pyg(data)
     if getattr(data, "edge_index", None) is None:
         raise ValueError(f"{data} has no edge_index: set it, or convert its adj_t first")
-    return EdgeList(data.edge_index, data.num_nodes, getattr(data, "edge_weight", None))
+    names = pyg_names([getattr(data, NAMES, None)], [data.num_nodes])
+    return EdgeList(data.edge_index, data.num_nodes, getattr(data, "edge_weight", None), names)
+
+
+NAMES = "names"
+"""The attribute of PyG's `Data` that holds one string per node."""
+
+
+def pyg_names(found: Any, sizes: Sequence[int]) -> list[str] | None:
+    """The names of all nodes, if every graph has a list of one string per node; other attributes are not names.
+
+    >>> pyg_names([["a", "b"], ["c"]], [2, 1]), pyg_names([["a"], None], [1, 1])
+    (['a', 'b', 'c'], None)
+    """
+    if not isinstance(found, list | tuple) or len(found) != len(sizes):
+        return None
+    for names, size in zip(found, sizes, strict=True):
+        if (
+            not isinstance(names, list | tuple)
+            or len(names) != size
+            or not all(isinstance(name, str) for name in names)
+        ):
+            return None
+    return [name for names in found for name in names]
 
 
 def check_pyg(data: Any) -> None:
@@ -225,8 +248,14 @@ def is_feature(name: str) -> bool:
     return name != "num_nodes" and not name.endswith(CARRIED) and not any(word in name for word in PYG_RESERVED)
 
 
-def to_pyg(edges: Tensor, num_nodes: int, weights: Tensor | None, features: Mapping[str, Tensor]) -> Any:
-    """A PyG `Data` with `edge_index`, `edge_weight` if there are weights, and the features as attributes."""
+def to_pyg(
+    edges: Tensor,
+    num_nodes: int,
+    weights: Tensor | None,
+    features: Mapping[str, Tensor],
+    names: Sequence[str] | None = None,
+) -> Any:
+    """A PyG `Data` with `edge_index`, `edge_weight` if there are weights, `names`, and the features as attributes."""
     from torch_geometric.data import Data
 
     data = Data(edge_index=edges.long(), num_nodes=num_nodes)
@@ -235,6 +264,8 @@ def to_pyg(edges: Tensor, num_nodes: int, weights: Tensor | None, features: Mapp
     for name, tensor in features.items():
         check_pyg_name(name)
         data[name] = tensor
+    if names is not None and NAMES not in features:
+        data[NAMES] = list(names)
     return data
 
 
