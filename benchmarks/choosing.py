@@ -14,6 +14,7 @@ that of the eigenvectors, and times of encodings with the formula of `mt.advise`
 
 import argparse
 import inspect
+import math
 import tempfile
 import time
 import warnings
@@ -192,11 +193,13 @@ NETWORKS: dict[str, tuple[Callable[..., float], tuple[float, ...]]] = {
 }
 
 
-def measured(name: str, network: str, n: int, device: str, grid: Sequence[float] | None = None) -> dict[str, Any]:
-    """Mean test accuracy of the default, of `Relative(0.25)`, and of each potential of the grid."""
+def measured(
+    name: str, network: str, n: int, device: str, grid: Sequence[float] | None = None, relative: bool = True
+) -> dict[str, Any]:
+    """Mean test accuracy of the default, of `Relative(0.25)` if asked for, and of each potential of the grid."""
     work, usual = NETWORKS[network]
     grid = usual if grid is None else grid
-    potentials: dict[str, Any] = {"default": None, "relative": mt.Relative(0.25)}
+    potentials: dict[str, Any] = {"default": None} | ({"relative": mt.Relative(0.25)} if relative else {})
     potentials |= {f"{q:.3f}": q for q in grid}
     found: dict[str, list[float]] = {key: [] for key in potentials}
     chosen = []
@@ -249,6 +252,7 @@ def main() -> None:
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=["mlp"])
     parser.add_argument("--grid", type=float, nargs="+", help="potentials to compare with")
     parser.add_argument("--no-times", action="store_true", help="leave out the times, as in runs side by side")
+    parser.add_argument("--no-relative", action="store_true", help="leave out Relative(0.25), the default of old")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args()
     warnings.simplefilter("ignore", mt.PotentialWarning)  # the grid contains what the warning is about
@@ -258,7 +262,7 @@ def main() -> None:
     for n in options.sizes:
         for network in options.networks:
             for name in options.models:
-                rows.append(measured(name, network, n, options.device, options.grid))
+                rows.append(measured(name, network, n, options.device, options.grid, not options.no_relative))
                 row = rows[-1]
                 shown = {key: round(value, 3) for key, value in row["accuracy"].items()}
                 console.print(n, network, name, f"ratio {row['ratio']:.2f}", "best", row["best"], shown)
@@ -266,7 +270,13 @@ def main() -> None:
     table = Table("nodes", "network", "model", "chance", "Relative", "default", "best", "ratio")
     for row in rows:
         accuracy = row["accuracy"]
-        numbers = row["chance"], accuracy["relative"], accuracy["default"], accuracy[row["best"]], row["ratio"]
+        numbers = (
+            row["chance"],
+            accuracy.get("relative", math.nan),
+            accuracy["default"],
+            accuracy[row["best"]],
+            row["ratio"],
+        )
         table.add_row(f"{row['nodes']:,}", row["network"], row["model"], *(f"{number:.2f}" for number in numbers))
     console.print(table)
     console.print(f"→ {record.write(options.out, result)}")

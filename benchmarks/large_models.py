@@ -4,6 +4,7 @@ python benchmarks/large_models.py              # all parts, or one of them:
 python benchmarks/large_models.py steps        # results/large-models-steps.json
 python benchmarks/large_models.py growth       # results/large-models-growth.json
 python benchmarks/large_models.py accuracy     # results/large-models-accuracy.json
+python benchmarks/large_models.py million      # results/large-models-million.json, on a machine without other work
 
 Every measurement runs in a process of its own, so that its peak memory is its own. Steps and encodings are measured in
 CPU seconds of one thread, the least of some rounds, which other processes of the machine hardly change; training in
@@ -41,7 +42,7 @@ from benchmarks.choosing import MODELS, generated  # noqa: E402
 
 WIDTH, LAYERS, HEADS, K, CLASSES, DEGREE = 64, 2, 4, 8, 5, 10
 STEP_SIZES = (20_000, 100_000)
-GROWTH_SIZES = (1_000, 10_000, 30_000, 100_000)
+GROWTH_SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 ACCURACY_SIZES = (20_000, 100_000)
 LIMIT = 9 * 2**30
 """Bytes of memory beyond which a measurement fails, so that others on the machine are not stopped."""
@@ -201,7 +202,35 @@ def trained(name: str, n: int, seed: int, steps: int) -> dict[str, float]:
     return {"accuracy": found, "seconds": time.perf_counter() - start, "peak_gib": peak(), "epochs": epochs}
 
 
-WORK: dict[str, Callable[..., dict[str, float]]] = {"step": one_step, "encoding": one_encoding, "trained": trained}
+def one_epoch(name: str, n: int, seed: int) -> dict[str, float]:
+    """One epoch over a tenth of the nodes of a directed block model, as in ogbn-products, with the defaults."""
+    edges, y = generated(MODELS["cycle-5"], n, seed)
+    graphs = mt.Digraphs.from_edges(edges, num_nodes=n).replace(node_features={"y": y})
+    found: dict[str, float] = {"edges": graphs.num_edges}
+    settings: dict[str, Any] = {}
+    if name == "magnetic":
+        mt.MagneticLaplacian(k=2)(mt.Digraphs.from_edges(random_edges(3_000, seed), num_nodes=3_000))  # compiles
+        start = time.perf_counter()
+        mt.MagneticLaplacian(k=16)(graphs)
+        found["encode_seconds"], found["encode_peak_gib"] = time.perf_counter() - start, peak()
+        settings = {"encoding.k": 16}
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
+    ends = [round(share * n) for share in (0.1, 0.01, 0.05)]
+    splits = dict(zip(("train", "valid", "test"), order[: sum(ends)].split(ends), strict=True))
+    task = mt.tasks.Supervised(graphs, target="y", level="node", kind="classification", splits=splits)
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        run = mt.train(task, encoding=name, out=Path(folder) / "run", epochs=1, seed=seed, settings=settings)
+        found["accuracy"] = run.metrics["test"]["accuracy"]
+    return {**found, "train_seconds": time.perf_counter() - start, "peak_gib": peak()}
+
+
+WORK: dict[str, Callable[..., dict[str, float]]] = {
+    "step": one_step,
+    "encoding": one_encoding,
+    "trained": trained,
+    "epoch": one_epoch,
+}
 
 
 def measured(kind: str, timeout: float, **options: Any) -> dict[str, Any]:
@@ -247,8 +276,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.part == "child":
         kind, given = json.loads(options.options)
-        resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, LIMIT))
-        if kind != "trained":
+        limit = LIMIT if kind != "epoch" else 2 * LIMIT
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+        if kind not in ("trained", "epoch"):
             torch.set_num_threads(1)
         print(json.dumps(WORK[kind](**given)))
         return
@@ -263,6 +293,17 @@ def accuracy(options: argparse.Namespace) -> dict[str, Any]:
     given = {"seed": options.seed, "steps": options.steps}
     rows = [measured("trained", options.timeout, name=name, n=n, **given) for n, name in each]
     return {"rows": rows, "chance": 1 / CLASSES}
+
+
+def million(options: argparse.Namespace) -> dict[str, Any]:
+    """Encoding and one epoch of a node classifier on a graph of a million nodes, with and without the encoding."""
+    sizes = options.sizes or (1_000_000,)
+    rows = [
+        measured("epoch", options.timeout, name=name, n=n, seed=options.seed)
+        for n in sizes
+        for name in options.names or ("magnetic", "none")
+    ]
+    return {"rows": rows, "chance": 1 / CLASSES, "k": 16}
 
 
 def steps(options: argparse.Namespace) -> dict[str, Any]:
@@ -287,6 +328,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "steps": steps,
     "growth": growth,
     "accuracy": accuracy,
+    "million": million,
 }
 
 
