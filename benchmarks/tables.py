@@ -47,6 +47,7 @@ def rows() -> list[Row]:
         *transforms(),
         *eigenpairs_gpu(),
         sorting_encoded(),
+        *eigen_sizes(),
         *large(),
         *generated(),
         code_graphs(),
@@ -174,6 +175,50 @@ def large() -> Iterable[Row]:
             "benchmarks/large.py",
             main=name == "random",
         )
+
+
+def eigen_sizes() -> list[Row]:
+    """Eigenpairs of graphs of 2,048 to 16,384 nodes, against ARPACK."""
+    if not (ROOT / "results" / "benchmark-eigen-sizes.json").exists():
+        return []
+    measured = [row for row in result("benchmark-eigen-sizes")["rows"] if row["nodes"] > 2000]
+    ratios = sorted(row["arpack_ms"] / row["magnetite_ms"] for row in measured)
+    inverted = [row for row in measured if row.get("inverted_ms", float("inf")) < row["magnetite_ms"]]
+    kinds = ", ".join(dict.fromkeys(row["kind"] for row in inverted))
+    worst = max((row["magnetite_ms"] / row["inverted_ms"] for row in inverted), default=0)
+    but = f"; shift and invert with sparse LU is up to {worst:.1f}× faster than ours on: {kinds}" if inverted else ""
+    wrong = sum(row["magnetite_wrong"] for row in measured)
+    return [
+        Row(
+            f"{result('benchmark-eigen-sizes')['k']} eigenpairs of connected graphs of 2,048–16,384 nodes, "
+            f"{len({row['kind'] for row in measured})} kinds, 2 cores",
+            "SciPy's ARPACK with the same tolerance",
+            f"{ratios[0]:.1f}–{ratios[-1]:.1f}× faster (median {ratios[len(ratios) // 2]:.1f}×); {wrong} wrong{but}",
+            "benchmarks/eigen_sizes.py",
+        )
+    ]
+
+
+def eigen_table() -> str:
+    """Milliseconds per graph of all eigensolvers over the number of nodes, in Markdown."""
+    if not (ROOT / "results" / "benchmark-eigen-sizes.json").exists():
+        return "Not measured yet."
+    solvers = {
+        "magnetite": "ours",
+        "numpy": "NumPy",
+        "scipy": "LAPACK, k lowest",
+        "arpack": "ARPACK",
+        "inverted": "inverted",
+    }
+    lines = [f"| graphs | nodes | {' | '.join(solvers.values())} | best of the others / ours |"]
+    lines.append("|---|---|" + "---|" * (len(solvers) + 1))
+    for row in result("benchmark-eigen-sizes")["rows"]:
+        cells = []
+        for name in solvers:
+            wrong = f" ({row[f'{name}_wrong']:,} wrong)" if row.get(f"{name}_wrong") else ""
+            cells.append(f"{row[f'{name}_ms']:.3g} ms{wrong}" if f"{name}_ms" in row else "–")
+        lines.append(f"| {row['kind']} | {row['nodes']:,} | {' | '.join(cells)} | {row['times_best']:.2f} |")
+    return "\n".join(lines)
 
 
 def generated() -> list[Row]:
@@ -574,8 +619,8 @@ def chosen_potentials() -> str:
     measured = [row for name in names for row in result(name)["rows"]]
     for row in sorted(measured, key=lambda row: (row["nodes"], list(NETWORKS).index(row["network"]))):
         found, best = row["accuracy"], row["best"]
-        numbers = row["chance"], found["relative"], found["default"], found[best]
-        shown = [f"{number:.2f}" for number in numbers]
+        numbers = row["chance"], found.get("relative"), found["default"], found[best]
+        shown = ["–" if number is None else f"{number:.2f}" for number in numbers]
         shown[-1] += f" ({best})"
         cells = f"{row['nodes']:,}", NETWORKS[row["network"]], row["model"], *shown, f"{row['ratio']:.2f}"
         lines.append(f"| {' | '.join(cells)} |")
@@ -667,6 +712,18 @@ def large_accuracy() -> str:
     for row in sorted(measured, key=lambda row: (row["n"], row["name"])):
         cost = f"{row['seconds'] / 60:.1f} | {row['peak_gib']:.1f} GiB"
         lines.append(f"| {row['n']:,} | {row['name']} | {row['accuracy']:.3f} | {cost} |")
+    return "\n".join(lines)
+
+
+def large_million() -> str:
+    """Encoding and one epoch on a million nodes, in Markdown."""
+    if not (ROOT / "results" / "large-models-million.json").exists():
+        return "Not measured yet."
+    lines = ["| encoding | edges | encode | train | test accuracy | peak memory |", "|---|---|---|---|---|---|"]
+    for row in result("large-models-million")["rows"]:
+        encode = f"{row['encode_seconds']:.0f} s" if "encode_seconds" in row else "–"
+        cells = f"{row['edges']:,}", encode, f"{row['train_seconds']:.0f} s", f"{row['accuracy']:.3f}"
+        lines.append(f"| {row['name']} | {' | '.join(cells)} | {row['peak_gib']:.1f} GiB |")
     return "\n".join(lines)
 
 
@@ -847,10 +904,11 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "results" / "sizes.md": [sizes(SIZED_ENCODERS), sizes(SIZED_MODELS), refusals()],
         ROOT / "docs" / "howto" / "name-functions.md": [measured_names(), examples_of_names(), named_files()],
         ROOT / "docs" / "choosing.md": [chosen_potentials(), rule_times()],
-        ROOT / "docs" / "howto" / "large.md": [large_steps(), large_accuracy(), large_growth()],
+        ROOT / "docs" / "howto" / "large.md": [large_steps(), large_accuracy(), large_million(), large_growth()],
         ROOT / "docs" / "howto" / "explore.md": [judged_networks(), slider_times(), explorer_latencies()],
         ROOT / "docs" / "howto" / "corpus-ray.md": [corpus(), billion()],
         ROOT / "docs" / "howto" / "gpus.md": [scaling()],
+        ROOT / "docs" / "engine" / "cpu.md": [eigen_table()],
     }
     return {path: written(path.read_text(encoding="utf-8"), made) for path, made in tables.items()}
 
