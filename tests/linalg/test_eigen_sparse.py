@@ -3,7 +3,7 @@ import pytest
 import torch
 
 import magnetite as mt
-from magnetite.linalg import large
+from magnetite.linalg import eigen_sparse, large
 from magnetite.linalg.eigen import SolverFailure, lowest_eigenpairs
 from magnetite.linalg.eigen_sparse import lowest_sparse
 from magnetite.linalg.laplacian import Operator
@@ -132,6 +132,18 @@ def test_no_copy_of_an_eigenvalue_is_missed(name, operator, k):
     torch.testing.assert_close(values, expected, atol=1e-9 * matrix.top, rtol=0)
     torch.testing.assert_close(vectors @ vectors.mH, torch.eye(k, dtype=vectors.dtype), atol=1e-9, rtol=0)
     assert residuals.max() < 1e-10
+
+
+def test_what_has_not_converged_is_the_best_of_its_span(monkeypatch):
+    monkeypatch.setattr(eigen_sparse, "ROOM", 0)
+    monkeypatch.setattr(eigen_sparse, "CYCLES", 1)
+    matrix = sparse_laplacian(pairs_of(random_edges(3000, 12_000), 3000), Operator(0.1))
+    values, vectors, residuals = lowest_sparse(matrix, 24, tolerance=1e-13)
+    assert residuals.max() > 1e-13
+    images = matrix.times(vectors)
+    torch.testing.assert_close(vectors.conj() @ images.mT, torch.diag(values).to(images), atol=1e-12, rtol=0)
+    off = torch.linalg.vector_norm(images - values[:, None] * vectors, dim=1) / matrix.top
+    torch.testing.assert_close(off, residuals, atol=1e-12, rtol=0)
 
 
 def test_a_failure_is_said(monkeypatch):

@@ -362,9 +362,10 @@ class _Search:
     def _rayleigh_ritz(self) -> None:
         """The best vectors for `L` itself within the span of the found ones, and their residuals."""
         images = self.matrix.times(self.vectors)
+        # The products (L v_j)ᴴ v_i give the conjugate of VᴴLV, and therefore of its eigenvectors.
         small = inner(self.vectors, images)
         self.eigenvalues, turn = torch.linalg.eigh((small + small.mH) / 2)
-        rotation = turn.mT.contiguous()
+        rotation = turn.mH.contiguous()
         self.vectors, images = mix(rotation, self.vectors), mix(rotation, images)
         kept = self.eigenvalues[:, None]
         self.residuals = torch.linalg.vector_norm(images - kept * self.vectors, dim=1)
@@ -391,6 +392,7 @@ class _Search:
         count = missed() if len(space.values) else 0
         if not count:
             return True
+        count = min(count, max(self.rows - self.k - 2 * EVERY, 1))  # the next cycle needs room; others are found later
         values = torch.tensor([self.rho.at(float(value)) for value in self.eigenvalues], dtype=torch.float64)
         self.kept = torch.cat([self.vectors, space.lowest(count)])
         self.kept_values, self.start = torch.cat([values, space.values[:count]]), space.next
