@@ -302,10 +302,11 @@ class _Search:
         if above < min(self.k + 2, len(values)):
             # Fewer than k eigenvalues are amplified: the interval begins too low.
             self.target *= 2
-            low = max(self._quantile(self.target), self.rho.low + 0.05 * (self.matrix.top - self.rho.low))
+            higher = max(1.5 * self.rho.low, self.rho.low + 1e-3 * self.matrix.top)
+            low = max(self._quantile(self.target), higher)
             self.rho = self._steep(low, self.rho.low, float(values[0]))
             return True
-        low, last = float(values[min(self.target, above - 1)]), float(values[self.k - 1])
+        low, last = float(values[self.target]) if above > self.target else self.rho.low, float(values[self.k - 1])
         steeper = self._steep(low, last, float(values[0]), most=4 * self.rho.degree)
         if steeper.degree <= STEEPER * self.rho.degree:
             return False
