@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+import magnetite as mt
 from magnetite.tasks import Supervised
 from magnetite.tasks.datasets import DataSet
 from magnetite.tasks.schema import Schema
@@ -104,3 +105,21 @@ def test_graph_features_are_read_by_all_nodes_of_the_graph():
     assert torch.equal(train.node_features["heat"], 2 * train.graph_features["target"].squeeze(1)[train.node_graph])
     assert torch.equal(task.schema().read(DataSet(graphs)).node_features["heat"], graphs.node_graph * 2.0)
     assert Supervised(graphs, features=("y", "heat")).node_inputs == {"heat": 1}  # not the target
+
+
+def test_unseen_categories_have_the_vector_zero(tmp_path):
+    random = torch.Generator().manual_seed(0)
+    graphs = mt.Digraphs.concat(
+        mt.Digraphs.from_edges([[0, 1], [1, 2]]).replace(
+            node_features={"kind": torch.randint(3, (3,), generator=random)},
+            graph_features={"y": torch.rand(1, generator=random)},
+        )
+        for _ in range(30)
+    )
+    task = mt.tasks.Supervised(graphs, target="y", level="graph", kind="regression")
+    run = mt.train(task, encoding="none", model="gnn", preset="quick", epochs=1, out=tmp_path / "run")
+    tables = [table for name, table in run.model.named_parameters() if "tables" in name]
+    assert [len(table) for table in tables] == [4]
+    assert not tables[0][-1].any() and tables[0][:-1].any(1).all()
+    new = graphs[:1].replace(node_features={"kind": torch.tensor([7, 3, 90])}, graph_features={})
+    assert torch.equal(run.predict(new), run.predict(new.replace(node_features={"kind": torch.tensor([3, 3, 3])})))

@@ -152,10 +152,14 @@ class _Categories(Embedding):
     """`Σ_f E_f[x_f]`: the sum of one learned vector for each column of several categorical features."""
 
     def __init__(
-        self, sizes: Mapping[str, int | Sequence[int]], dropout: Mapping[str, float] | None = None, std: float = 1.0
+        self,
+        sizes: Mapping[str, int | Sequence[int]],
+        dropout: Mapping[str, float] | None = None,
+        std: float = 1.0,
+        unseen: bool = False,
     ):
         super().__init__()
-        self.std = std
+        self.std, self.unseen = std, unseen
         self.sizes = {name: (size,) if isinstance(size, int) else tuple(size) for name, size in sizes.items()}
         self.dropout = dict(dropout or {})
 
@@ -163,6 +167,10 @@ class _Categories(Embedding):
         """Make one table per column; a `ModuleDict` would not take every name of a feature."""
         sizes = [size for columns in self.sizes.values() for size in columns]
         self.tables = torch.nn.ModuleList(embedding_table(size, width, self.std) for size in sizes)
+        if self.unseen:
+            with torch.no_grad():
+                for table in self.tables:
+                    table.weight[-1] = 0
 
     def embed(self, values: Mapping[str, Tensor]) -> Float[Tensor, "rows d"]:
         """The sum of the vectors, from the values of each feature."""
@@ -208,12 +216,17 @@ class CategoryNodes(_Categories):
         dropout: Probability in training that a category is replaced by category 0 ("unknown"), by name.
         std: Standard deviation of the vectors at the beginning. An optimiser such as Adam moves each entry by about
             the learning rate per step, so rare categories of large tables learn faster from small vectors.
+        unseen: Whether the last category stands for all that training does not have: its vector is 0.
     """
 
     def __init__(
-        self, sizes: Mapping[str, int | Sequence[int]], dropout: Mapping[str, float] | None = None, std: float = 1.0
+        self,
+        sizes: Mapping[str, int | Sequence[int]],
+        dropout: Mapping[str, float] | None = None,
+        std: float = 1.0,
+        unseen: bool = False,
     ):
-        super().__init__(sizes, dropout, std)
+        super().__init__(sizes, dropout, std, unseen)
 
     def forward(self, batch: Batch) -> Float[Tensor, "nodes d"]:
         """The sum of the vectors."""
@@ -227,10 +240,11 @@ class CategoryEdges(_Categories):
 
     Args:
         sizes: Number of categories of each feature, by name; for a feature with several columns, one number per column.
+        unseen: Whether the last category stands for all that training does not have: its vector is 0.
     """
 
-    def __init__(self, sizes: Mapping[str, int | Sequence[int]]):
-        super().__init__(sizes)
+    def __init__(self, sizes: Mapping[str, int | Sequence[int]], unseen: bool = False):
+        super().__init__(sizes, unseen=unseen)
 
     def forward(self, batch: Batch) -> Float[Tensor, "edges d"]:
         """The sum of the vectors."""

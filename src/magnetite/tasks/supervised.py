@@ -528,4 +528,4 @@ def _embedding(inputs: Mapping[str, Columns], values: Mapping[str, Tensor], line
             part.fit(values[name])
             parts.append(part)
     categories = {name: size for name, size in inputs.items() if not isinstance(size, int)}
-    return [*parts, category(categories)] if categories else parts or None
+    return [*parts, category(categories, unseen=True)] if categories else parts or None
