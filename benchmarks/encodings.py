@@ -1,10 +1,11 @@
-"""Magnetic eigenpairs against NumPy and PyG's transform, in one process; and the time of `import magnetite`.
+"""Magnetic eigenpairs against NumPy and PyG's transform, walks against NumPy, in one process; `import magnetite`.
 
     python benchmarks/encodings.py            # writes results/benchmark-encodings.json
 
 (a) builds each graph's magnetic Laplacian and calls `numpy.linalg.eigh`, in a pool of two threads with BLAS at one
 thread; (b) is PyG's `AddLaplacianEigenvectorPE`, which ignores directions. Each side encodes the same graphs, k = 16;
-the fastest of several interleaved rounds is reported.
+the fastest of several interleaved rounds is reported. Walks are three powers and PageRank in both directions; NumPy's
+side multiplies and inverts dense matrices, in the same pool of two threads.
 """
 
 import argparse
@@ -50,6 +51,42 @@ def in_numpy_pool(graphs: list[mt.Digraphs]) -> int:
     with threadpool_limits(1), ThreadPoolExecutor(2) as pool:
         list(pool.map(numpy_eigenpairs, graphs))
     return 0
+
+
+WALKS = {"16-31": (16, 31, 1000), "32-64": (32, 64, 500), "100-150": (100, 150, 100)}
+
+
+def numpy_walks(graph: mt.Digraphs) -> np.ndarray:
+    """Landing probabilities of walks against and along the edges, in NumPy."""
+    size = graph.num_nodes
+    adjacency, identity = np.zeros((size, size)), np.eye(size)
+    adjacency[tuple(graph.edges.numpy())] = 1
+    found = []
+    for matrix in (adjacency, adjacency.T):
+        degree = matrix.sum(1, keepdims=True)
+        step = np.where(degree > 0, matrix / np.maximum(degree, 1), identity)
+        second = step @ step
+        found.append([step, second, second @ step, 0.05 * np.linalg.inv(identity - 0.95 * step)])
+    return np.stack([*found[1][::-1], *found[0]], axis=-1).astype(np.float32)
+
+
+def walks_in_numpy_pool(graphs: list[mt.Digraphs]) -> int:
+    """Encode all; returns the number of failures."""
+    with threadpool_limits(1), ThreadPoolExecutor(2) as pool:
+        list(pool.map(numpy_walks, graphs))
+    return 0
+
+
+def measure_walks(rng: np.random.Generator, low: int, high: int, count: int, rounds: int) -> dict[str, object]:
+    """Milliseconds per graph, their ratio, and the largest difference."""
+    graphs = random_digraphs(rng, low, high, count)
+    singles, encoding = list(graphs), mt.RandomWalk()
+    found = encoding(graphs)
+    off = max(float(np.abs(found[i].numpy() - numpy_walks(graph)).max()) for i, graph in enumerate(singles[:20]))
+    sides = {"magnetite": lambda: len(encoding(graphs)) - count, "numpy": lambda: walks_in_numpy_pool(singles)}
+    seconds, _ = least_seconds(sides, rounds)
+    row: dict[str, object] = {f"{name}_ms": round(1e3 * value / count, 4) for name, value in seconds.items()}
+    return row | {"times_numpy": round(seconds["numpy"] / seconds["magnetite"], 2), "difference": off, "graphs": count}
 
 
 def with_pyg(data: list[Data]) -> int:
@@ -107,11 +144,16 @@ def main() -> None:
     record = Record("benchmark-encodings", seed=0)
     rng = np.random.default_rng(record.seed)
     rows = {name: measure(rng, *span, options.rounds) for name, span in RANGES.items()}
-    result = {"k": K, "rows": rows, "import_seconds": round(import_seconds(), 3)}
+    walks = {name: measure_walks(rng, *span, options.rounds) for name, span in WALKS.items()}
+    result = {"k": K, "rows": rows, "walks": walks, "import_seconds": round(import_seconds(), 3)}
     table = Table("nodes", *next(iter(rows.values())), title=f"magnetic eigenpairs, k={K}, milliseconds per graph")
     for name, row in rows.items():
         table.add_row(name, *map(str, row.values()))
     console = Console(width=160)
+    console.print(table)
+    table = Table("nodes", *next(iter(walks.values())), title="walks, milliseconds per graph")
+    for name, row in walks.items():
+        table.add_row(name, *map(str, row.values()))
     console.print(table)
     console.print(f"import magnetite adds {result['import_seconds']} s; written: {record.write(options.out, result)}")
 

@@ -93,6 +93,8 @@ def eigenpairs_cpu() -> list[Row]:
     measured = result("benchmark-encodings")["rows"]
     failed = sum(row["pyg_failures"] for row in measured.values())
     numpy, pyg = (slashed(f"{row[f'times_{side}']:.1f}×" for row in measured.values()) for side in ("numpy", "pyg"))
+    walks = result("benchmark-encodings")["walks"]
+    ratios = slashed(f"{row['times_numpy']:.1f}×" for row in walks.values())
     command = "benchmarks/encodings.py"
     return [
         Row(
@@ -103,6 +105,7 @@ def eigenpairs_cpu() -> list[Row]:
             main=True,
         ),
         Row("same graphs", f"PyG's `AddLaplacianEigenvectorPE` (fails on {failed})", f"{pyg} faster", command),
+        Row(f"walks (`RandomWalk`), 2 cores, n {slashed(walks)}", "NumPy in two threads", f"{ratios} faster", command),
     ]
 
 
