@@ -42,9 +42,10 @@ def test_products(q):
 @pytest.mark.parametrize(
     "operator", [Operator(0.1), Operator(0), Operator(mt.Relative(0.25), normalised=False)], ids=str
 )
-def test_the_lowest_pairs_are_found(operator):
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_the_lowest_pairs_are_found(operator, device):
     matrix = sparse_laplacian(pairs_of(random_edges(700, 2100), 700), operator)
-    values, vectors, residuals = lowest_sparse(matrix, 10, tolerance=1e-10)
+    values, vectors, residuals = (part.cpu() for part in lowest_sparse(matrix.to(device), 10, tolerance=1e-10))
     assert residuals.max() < 1e-10
     torch.testing.assert_close(vectors @ vectors.mH, torch.eye(10, dtype=vectors.dtype), atol=1e-9, rtol=0)
     dense = torch.from_numpy(matrix.to_scipy().toarray())[None]
