@@ -95,18 +95,18 @@ def pair_walks(
         sizes.numpy(),
     )
     before, after, width = _indices(steps, restart is not None, 2 if reverse else 1)
-    pair_ptr = torch.nn.functional.pad(sizes.square().cumsum(0), (1, 0))
+    pair_ptr = torch.nn.functional.pad(sizes.square().cumsum(0), (1, 0)).numpy()
     values = torch.empty((int(pair_ptr[-1]), width), dtype=dtype)
-    # numba has no half precision.
-    written = torch.float32 if dtype == torch.float16 else dtype
+    options = steps, restart or -1.0, before, after
 
     def run(first: int, last: int) -> None:
-        rows = slice(int(pair_ptr[first]), int(pair_ptr[last]))
-        part = values[rows] if written == dtype else torch.empty((rows.stop - rows.start, width), dtype=written)
-        places = (pair_ptr - pair_ptr[first]).numpy()
-        encode_pairs(*arrays, places, first, last, steps, restart or -1.0, before, after, part.numpy())
-        if written != dtype:
-            values[rows] = part
+        if dtype != torch.float16:
+            encode_pairs(*arrays, pair_ptr, first, last, 0, *options, values.numpy())
+            return
+        rows = slice(int(pair_ptr[first]), int(pair_ptr[last]))  # numba has no half precision
+        part = torch.empty((rows.stop - rows.start, width))
+        encode_pairs(*arrays, pair_ptr, first, last, rows.start, *options, part.numpy())
+        values[rows] = part
 
     spread(run, len(sizes), GRAPHS_AT_ONCE)
     return values

@@ -178,11 +178,12 @@ def _invert(matrix, work):
 
 
 @kernel(seconds=3)
-def encode_pairs(edges, weights, edge_ptr, sizes, pair_ptr, first, last, steps, restart, before, after, values):
+def encode_pairs(edges, weights, edge_ptr, sizes, pair_ptr, first, last, origin, steps, restart, before, after, values):
     """Walk features of all node pairs of the graphs `first … last`, from their edges.
 
     Row `u` of `T^k` is the mean of the rows of `T^{k−1}` that belong to the successors of `u`: `m n` operations instead
-    of `n³`. Features are placed as in `encode_nodes`. Rows are padded so that loops over them have no remainder.
+    of `n³`. Features are placed as in `encode_nodes`, and pair `origin` is the first row of `values`. Rows are
+    padded so that loops over them have no remainder.
     """
     for graph in range(first, last):
         n, begin, end = sizes[graph], edge_ptr[graph], edge_ptr[graph + 1]
@@ -202,8 +203,9 @@ def encode_pairs(edges, weights, edge_ptr, sizes, pair_ptr, first, last, steps, 
                 power[u, edges[1 - d, edge]] += weights[edge] / total[u]
             if restart > 0:
                 for u in range(n):
-                    for v in range(padded):
-                        rank[u, v] = -(1.0 - restart) * power[u, v]
+                    for v in range(n):
+                        if power[u, v] != 0.0:  # no negative zeros
+                            rank[u, v] = (restart - 1.0) * power[u, v]
                     rank[u, u] += 1.0
                 _invert(rank, work)
             for step in range(steps):
@@ -220,12 +222,12 @@ def encode_pairs(edges, weights, edge_ptr, sizes, pair_ptr, first, last, steps, 
                             power[u, u] = 1.0
                 place = before[d, step]
                 for u in range(n):
-                    start = pair_ptr[graph] + u * n
+                    start = pair_ptr[graph] - origin + u * n
                     for v in range(n):
                         values[start + v, place] = power[u, v]
             if restart > 0:
                 place = after[d]
                 for u in range(n):
-                    start = pair_ptr[graph] + u * n
+                    start = pair_ptr[graph] - origin + u * n
                     for v in range(n):
                         values[start + v, place] = restart * rank[u, v]
