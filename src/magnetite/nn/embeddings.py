@@ -139,12 +139,14 @@ class LinearEdges(_Linear):
         return self.embed(batch.edge_weight if self.feature == "weight" else edge_feature(batch, self.feature))
 
 
-def embedding_table(size: int, width: int, std: float) -> torch.nn.Embedding:
-    """A table of normally distributed vectors."""
+def embedding_table(size: int, width: int, std: float, unseen: bool = False) -> torch.nn.Embedding:
+    """A table of normally distributed vectors; with `unseen`, the last one is 0."""
     table = torch.nn.Embedding(size, width)
-    if std != 1:
-        with torch.no_grad():
+    with torch.no_grad():
+        if std != 1:
             table.weight.mul_(std)
+        if unseen:
+            table.weight[-1] = 0
     return table
 
 
@@ -166,11 +168,7 @@ class _Categories(Embedding):
     def setup(self, width: int) -> None:
         """Make one table per column; a `ModuleDict` would not take every name of a feature."""
         sizes = [size for columns in self.sizes.values() for size in columns]
-        self.tables = torch.nn.ModuleList(embedding_table(size, width, self.std) for size in sizes)
-        if self.unseen:
-            with torch.no_grad():
-                for table in self.tables:
-                    table.weight[-1] = 0
+        self.tables = torch.nn.ModuleList(embedding_table(size, width, self.std, self.unseen) for size in sizes)
 
     def embed(self, values: Mapping[str, Tensor]) -> Float[Tensor, "rows d"]:
         """The sum of the vectors, from the values of each feature."""
