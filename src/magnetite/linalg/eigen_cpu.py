@@ -16,7 +16,7 @@ from magnetite.linalg.pairs import PairArrays, pair_arrays
 from magnetite.linalg.scale import SQUARES_FROM, divided, times_power
 from magnetite.linalg.threads import in_pool
 
-ENGINE_UP_TO = 1024
+ENGINE_UP_TO = 768
 """Largest number of nodes of a graph that is solved here, by one core."""
 
 SPANS_PER_CORE = 8

@@ -18,7 +18,7 @@ from magnetite.linalg.threads import on_cores
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-ROWS_PER_TASK = 16384
+ROWS_PER_TASK = 8192
 """Rows that one thread multiplies at once."""
 
 CACHED = 300_000
