@@ -11,7 +11,7 @@ from magnetite.encodings.checks import check_graphs
 from magnetite.encodings.potentials import node_pairs
 from magnetite.encodings.spectral import Laplacian, MagneticLaplacian
 from magnetite.encodings.svd import DENSE_UP_TO, PART, SVD
-from magnetite.encodings.walks import RandomWalk
+from magnetite.encodings.walks import KERNEL_UP_TO, RandomWalk
 from magnetite.graphs import Digraphs
 from magnetite.linalg.adaptive import SMALL, has_direction
 from magnetite.linalg.eigen_cpu import ENGINE_UP_TO
@@ -137,7 +137,7 @@ def advise(graphs: Digraphs) -> Advice:
 def seconds_and_bytes(name: str, graphs: Digraphs, k: int) -> tuple[float, float]:
     """Expected seconds on two cores and bytes of an encoding, by a formula; `benchmarks/choosing.py` checks it.
 
-    Dense solvers cost `n³`, iterations about `1.3·10⁻⁵ s` per edge and node, and the choice of the potential `4·10⁻⁶ s`
+    Dense solvers cost `n³`, iterations about `6·10⁻⁶ s` per edge and node, and the choice of the potential `4·10⁻⁶ s`
     per edge, since it is 16 × 30 products with the matrix; the constants are from timings on two cores.
 
     Args:
@@ -147,14 +147,18 @@ def seconds_and_bytes(name: str, graphs: Digraphs, k: int) -> tuple[float, float
     """
     n, m = graphs.sizes.double().cpu(), graphs.edge_ptr.diff().double().cpu()
     dense, full = n <= ENGINE_UP_TO, (n <= DENSE_UP_TO) | (n < PART * k)
-    real = torch.where(dense, 3e-6 + 1.5e-10 * n**3, 1.3e-5 * (n + m) * (k / 8) ** 0.5)
-    eigen = torch.where(dense, 4e-6 + 3.5e-10 * n**3, 1.3e-5 * (n + m) * (k / 8) ** 0.5)
+    real = torch.where(dense, 3e-6 + 1.5e-10 * n**3, 6e-6 * (n + m) * (k / 8) ** 0.5)
+    eigen = torch.where(dense, 4e-6 + 3.5e-10 * n**3, 6e-6 * (n + m) * (k / 8) ** 0.5)
     choice = torch.where((n >= SMALL) & (m > 2 * n), 8e-3 + 4e-6 * m, 0)
     work = torch.where(dense, 8 * n**2, 8 * 16 * 31 * n)
     costs = {
         "magnetic": (eigen + choice, 8 * n * k, work),
         "multi-q": (5 * eigen + choice, 40 * n * k, work),
-        "walks": (4e-6 + 1.6e-9 * n**3, 32 * n**2, 64 * n**2),
+        "walks": (
+            4e-6 + torch.where(n <= KERNEL_UP_TO, 2e-8 * n**2 + 1e-10 * n**3, 1.6e-9 * n**3),
+            32 * n**2,
+            64 * n**2,
+        ),
         "svd": (
             torch.where(full, 5e-6 + 1.3e-9 * n**3, 2.2e-5 * (n + m)),
             8 * n * k,
