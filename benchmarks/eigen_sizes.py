@@ -226,7 +226,7 @@ def main() -> None:
     """Run every solver in its own process, compare, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"))
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--quick", action="store_true", help="few sizes")
     parser.add_argument("--solver", choices=SOLVERS, help="measure one solver and print lines of JSON")
     options = parser.parse_args()

@@ -219,7 +219,8 @@ def eigen_table() -> str:
         cells = []
         for name in solvers:
             wrong = f" ({row[f'{name}_wrong']:,} wrong)" if row.get(f"{name}_wrong") else ""
-            cells.append(f"{row[f'{name}_ms']:.3g} ms{wrong}" if f"{name}_ms" in row else "–")
+            taken = row.get(f"{name}_ms")
+            cells.append("–" if taken is None else f"{taken:{',.0f' if taken >= 100 else '.3g'}} ms{wrong}")
         lines.append(f"| {row['kind']} | {row['nodes']:,} | {' | '.join(cells)} | {row['times_best']:.2f} |")
     return "\n".join(lines)
 
