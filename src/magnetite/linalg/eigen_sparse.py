@@ -131,9 +131,10 @@ class Filter:
     def inverse(self, found: Float[Tensor, " m"]) -> tuple[Float[Tensor, " m"], Float[Tensor, " m"]]:
         """`λ` for values of `ρ(λ)`, and `|ρ'(λ)|`; values up to 1 give `low`.
 
-        >>> value, slope = Filter(0.5, 2.0, 3).inverse(torch.tensor([Filter(0.5, 2.0, 3).at(0.25)]).double())
+        >>> cubic = Filter(0.5, 2.0, 3)
+        >>> value, slope = cubic.inverse(torch.tensor([cubic.at(0.25)], dtype=torch.float64))
         >>> value.round(decimals=9).tolist(), slope.round(decimals=3).tolist()
-        ([0.25], [17.333])
+        ([0.25], [24.444])
         """
         angle = torch.acosh(found.clamp(min=1)) / self.degree
         steep = torch.where(
@@ -321,8 +322,11 @@ class _Search:
         space.begin(self.nothing, self.kept, self.kept_values, self.start)
         space.grow(self.rho, self.rows, self._converged)
         count = len(space.values)
-        if self._converged() or count == self.matrix.size:
-            self._finish(min(self.k, count))
+        if count == self.matrix.size:
+            self._finish(count)  # all vectors there are: the k lowest are among them, whatever the filter
+            return
+        if self._converged():
+            self._finish(self.k)
             return
         estimates = self._estimates()
         self.found = int((estimates < self.aim).long().cumprod(0).sum())
