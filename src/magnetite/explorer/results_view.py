@@ -33,7 +33,7 @@ COMMANDS = {
     "benchmark-large": "python benchmarks/large.py",
     "choosing-gps": "python benchmarks/choosing.py --networks gps --models cycle-5 cycle-5-easy cycle-5-hard --name {}",
     "choosing-transformer": "python benchmarks/choosing.py --networks transformer --models cycle-5 --name {}",
-    "choosing-20000": "python benchmarks/choosing.py --networks gps --models cycle-5 --sizes 20000 --name {}",
+    "choosing-20000": "python benchmarks/choosing.py --networks transformer --sizes 20000 --epochs 4 --name {}",
     "large-models-million": "python benchmarks/large_models.py million",
     "large-models-steps": "python benchmarks/large_models.py steps",
     "large-models-growth": "python benchmarks/large_models.py growth",
