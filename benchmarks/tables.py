@@ -428,6 +428,7 @@ MODELS = {
     "magnet": "MagNet",
     "transformer": "transformer",
     "sat": "SAT",
+    "hybrid": "transformer + GNN",
 }
 """Models of the benchmark of real data, as the tables call them."""
 
