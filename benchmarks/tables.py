@@ -196,7 +196,7 @@ def eigen_sizes() -> list[Row]:
             f"{result('benchmark-eigen-sizes')['k']} eigenpairs of connected graphs of 2,048–16,384 nodes, "
             f"{len({row['kind'] for row in measured})} kinds, 2 cores",
             "SciPy's ARPACK with the same tolerance",
-            f"{ratios[0]:.1f}–{ratios[-1]:.1f}× faster (median {ratios[len(ratios) // 2]:.1f}×); {wrong} wrong{but}",
+            f"{ratios[0]:.1f}–{ratios[-1]:.1f}× as fast (median {ratios[len(ratios) // 2]:.1f}×); {wrong} wrong{but}",
             "benchmarks/eigen_sizes.py",
         )
     ]

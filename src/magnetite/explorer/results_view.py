@@ -32,8 +32,18 @@ COMMANDS = {
     "benchmark-data": "python benchmarks/data.py",
     "benchmark-large": "python benchmarks/large.py",
     "choosing-gps": "python benchmarks/choosing.py --networks gps --models cycle-5 cycle-5-easy cycle-5-hard --name {}",
-    "choosing-transformer": "python benchmarks/choosing.py --networks transformer --models cycle-5 --name {}",
-    "choosing-20000": "python benchmarks/choosing.py --networks transformer --sizes 20000 --epochs 4 --name {}",
+    "choosing-transformer-300": (
+        "python benchmarks/choosing.py --networks transformer --models cycle-5 cycle-5-easy cycle-5-hard --sizes 300 "
+        "--grid 0.2 --no-relative --name {}"
+    ),
+    "choosing-transformer": (
+        "python benchmarks/choosing.py --networks transformer --models cycle-5 cycle-5-easy --sizes 2000 "
+        "--grid 0.2 --no-relative --name {}"
+    ),
+    "choosing-20000": (
+        "python benchmarks/choosing.py --networks transformer --models cycle-5 --sizes 20000 --epochs 4 "
+        "--grid 0.2 --no-relative --name {}"
+    ),
     "large-models-million": "python benchmarks/large_models.py million",
     "large-models-steps": "python benchmarks/large_models.py steps",
     "large-models-growth": "python benchmarks/large_models.py growth",

@@ -47,8 +47,9 @@ TRIM, MMAPS, FEWEST, USUAL = -1, -4, 0, 65536
 def kept_memory() -> Iterator[None]:
     """Let the process keep memory that is freed, for loops that allocate the same large tensors again and again.
 
-    By default, glibc maps every block of more than 32 MiB anew, and Linux clears its pages at first use: half the time
-    of a training step on a large graph. Afterwards the memory goes back to the system. Without glibc nothing changes.
+    By default, glibc maps every block of more than 32 MiB anew, and Linux clears its pages at first use, which takes a
+    large part of a training step on a large graph. Afterwards the memory goes back to the system. Without glibc nothing
+    changes.
 
     >>> with kept_memory():
     ...     torch.ones(2).sum().item()

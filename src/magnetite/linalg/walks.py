@@ -59,6 +59,10 @@ def walk_features(
     return torch.stack([*reversed(backward), *forward], dim=-1)
 
 
+GRAPHS_AT_ONCE = 64
+"""Number of graphs that one thread encodes at once."""
+
+
 def pair_walks(
     edges: Int[Tensor, "2 m"],
     edge_ptr: Int[Tensor, " starts"],
@@ -110,10 +114,6 @@ def pair_walks(
 
     spread(run, len(sizes), GRAPHS_AT_ONCE)
     return values
-
-
-GRAPHS_AT_ONCE = 64
-"""Number of graphs that one thread encodes at once."""
 
 
 def step_means(features: Float[Tensor, "*pairs f"], steps: int) -> Float[Tensor, "*pairs f"]:
