@@ -1,7 +1,7 @@
 """Real data: circuits (HLS, four targets) and page graphs (Chameleon, Squirrel), our models against PyG's.
 
     python benchmarks/real_data.py --data-folder shared/data --out runs/real-data --workers 10 --minutes 9
-    python benchmarks/real_data.py --merge runs/real-data            # writes results/real-data.json
+    python benchmarks/real_data.py --merge runs/real-data            # adds its rows to results/real-data.json
 
 Every row (a model and an encoding) has the same embedding and head, the same optimiser, number of epochs and batches,
 and the same search: each setting of `TRIALS` once, on the first seed or split; validation chooses one, which all
@@ -175,6 +175,10 @@ def spread(values: Sequence[float]) -> dict[str, float]:
     return {"mean": statistics.fmean(values), "std": statistics.stdev(values) if len(values) > 1 else 0.0}
 
 
+ORIGIN = ("commit", "device")
+"""What a row says about the jobs it is from."""
+
+
 def merged(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """All rows of all data sets, with every seed or split."""
     result: dict[str, Any] = {}
@@ -190,6 +194,7 @@ def merged(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
             good = [line for line in last if "error" not in line]
             row: dict[str, Any] = {"model": model, "encoding": encoding, "side": side(model, encoding)}
             row["errors"] = [line["error"] for line in of if "error" in line]
+            row |= {name: ", ".join(dict.fromkeys(line[name] for line in of)) for name in ORIGIN}
             if good and data in PAGES:
                 runs = good[0]["runs"]
                 row |= {"options": dict(good[0]["options"]), "parameters": runs[0]["parameters"]}
@@ -212,24 +217,41 @@ def merged(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
                     for name in names
                 }
             rows.append(row)
-        result[data] = {"rows": [row for row in rows if len(row) > 4 or row["errors"]]}
+        result[data] = {"rows": [row for row in rows if "options" in row or row["errors"]]}
     alone = [line for line in found.values() if line["stage"] == "one-line" and "error" not in line]
     if alone:
         result["one_line"] = {name: alone[0][name] for name in ("targets", "seconds", "preset", "parameters")}
     return result
 
 
+def with_stored(result: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
+    """The result with the rows of a stored record that it does not have: these are kept, none is replaced silently."""
+    earlier, origin = stored.get("result", {}), {name: stored.get(name) for name in ORIGIN}
+    both = {name: earlier.get(name, {}) | result.get(name, {}) for name in {**earlier, **result}}
+    for data in both.keys() - {"one_line"}:
+        rows = {
+            (row["model"], row["encoding"]): origin | row
+            for source in (earlier, result)
+            for row in source.get(data, {}).get("rows", [])
+        }
+        both[data]["rows"] = [rows[row] for row in ROWS if row in rows]
+    return both
+
+
 def merge(folders: Sequence[Path], out: Path, seed: int) -> None:
-    """Write `real-data.json`; device and commit are those of the jobs."""
+    """Add rows to `real-data.json`, each with the device and commit of its jobs; `seconds` counts the added rows."""
     found = lines_of(folders)
     if not found:
         raise SystemExit(f"no finished jobs in {', '.join(map(str, folders))}: run them first")
-    result = merged(found)
+    path = out / "real-data.json"
+    stored = record.read_record(path) if path.exists() else {}
+    result = with_stored(merged(found), stored)
     content = record.Record("real-data", seed).content(result)
-    for name in ("device", "commit"):
-        content[name] = ", ".join(dict.fromkeys(line[name] for line in found.values()))
+    rows = [row for data, each in result.items() if data != "one_line" for row in each["rows"]]
+    for name in ORIGIN:
+        content[name] = ", ".join(dict.fromkeys(row[name] for row in rows))
     content["seconds"] = round(sum(map(duration, found.values())))
-    write_json(out / "real-data.json", content)
+    write_json(path, content)
     show(result)
 
 
