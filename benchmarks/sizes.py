@@ -29,6 +29,8 @@ from magnetite.io.record import Record, read_record
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 EDGES_PER_NODE = 3
 WIDTH = 64
+WARM_UP = 2_000
+"""Number of nodes of the graph that compiles; larger graphs are solved by the same methods."""
 
 ENCODERS: dict[str, Any] = {
     "magnetic": mt.MagneticLaplacian(k=8, q=mt.Relative(0.25)),
@@ -36,6 +38,7 @@ ENCODERS: dict[str, Any] = {
     "magnetic, 4 potentials (SPE)": mt.MagneticLaplacian(k=8, q=(0.05, 0.1, 0.15, 0.2)),
     "walks": mt.RandomWalk(),
     "sparse walks": mt.SparseRandomWalk(top=32),
+    "walk sums": mt.WalkSums(top=32),
     "svd": mt.SVD(rank=8),
     "depth": mt.Depth(),
     "sinusoidal": mt.Sinusoidal(width=WIDTH),
@@ -48,6 +51,9 @@ def models() -> dict[str, Callable[[], torch.nn.Module]]:
     return {
         "transformer": lambda: mt.nn.DigraphTransformer(width=WIDTH, layers=2, head=head()),
         "SAT": lambda: mt.nn.DigraphTransformer(width=WIDTH, layers=2, head=head(), local=mt.nn.GNN(WIDTH)),
+        "linear attention": lambda: mt.nn.DigraphTransformer(
+            width=WIDTH, layers=2, head=head(), attention=mt.nn.LinearAttention(WIDTH)
+        ),
         "gnn": lambda: mt.nn.DigraphGNN(width=WIDTH, head=head()),
         "magnet": lambda: mt.nn.MagNet(width=WIDTH, layers=2, head=head()),
     }
@@ -75,7 +81,7 @@ def cell(name: str, size: int, seed: int) -> dict[str, float | str]:
     """Seconds and GiB of one cell, or why it is refused."""
     torch.manual_seed(seed)
     work = work_of(name)
-    work(random_graph(100, seed))
+    work(random_graph(min(size, WARM_UP), seed))
     graphs = random_graph(size, seed)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()

@@ -569,11 +569,12 @@ SIZED_ENCODERS = (
     "magnetic, 4 potentials (SPE)",
     "walks",
     "sparse walks",
+    "walk sums",
     "svd",
     "depth",
     "sinusoidal",
 )
-SIZED_MODELS = ("transformer", "SAT", "gnn", "magnet")
+SIZED_MODELS = ("transformer", "SAT", "linear attention", "gnn", "magnet")
 SIZES = ("100", "1000", "10000", "100000", "1000000")
 
 

@@ -27,9 +27,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from magnetite.linalg.memory import check_memory
 from magnetite.linalg.pairs import NodePairs
 from magnetite.linalg.phase import weight_and_angle
-from magnetite.linalg.threads import in_pool
+from magnetite.linalg.threads import in_pool, on_cores
 
 QUARTER = 0.25
 """Turns that the phases of a graph may differ by, the paper's `q' = 1/4`."""
@@ -76,8 +77,11 @@ SOLVE_WORK = 200_000_000
 LEVELS = 512
 """Directions of antiparallel edges of unequal weights are rounded to this part, for the choice of q only."""
 
-BASIS_BYTES = 2**29
-"""Memory for the vectors of all Lanczos steps, beyond which fewer potentials are computed at a time."""
+BASIS_BYTES = 2**33
+"""Memory for the vectors of all Lanczos steps, beyond which there are fewer steps: from four million nodes on."""
+
+LARGE, AHEAD = 10_000, 32
+"""From this number of nodes on, potentials are computed on several cores, and entries of vectors are prefetched."""
 
 COMPLETE = 1e-5
 """A new vector of the basis shorter than this is rounding errors: the others span all that can be reached."""
@@ -165,11 +169,10 @@ class _Graph:
         weight, angle = (tensor.numpy() for tensor in weight_and_angle(part[2], part[3], 1.0))
         proper = low != high
         row, column = np.concatenate([low, high[proper]]), np.concatenate([high, low[proper]])
-        order = np.argsort(row, kind="stable")
-        start = np.concatenate([[0], np.bincount(row, minlength=size).cumsum()])
-        data = np.concatenate([weight, weight[proper]])[order]
-        turn = np.concatenate([angle, -angle[proper]])[order]
-        matrix = csr_array((data, column[order].astype(np.int32), start), shape=(size, size))
+        entries = csr_array((np.arange(len(row)), (row, column)), shape=(size, size))  # sorts by counting
+        data = np.concatenate([weight, weight[proper]])[entries.data]
+        turn = np.concatenate([angle, -angle[proper]])[entries.data]
+        matrix = csr_array((data, entries.indices.astype(np.int32), entries.indptr), shape=(size, size))
         return cls(size, matrix, turn, matrix.sum(axis=1))
 
     @property
@@ -233,48 +236,65 @@ class _Graph:
         from magnetite.kernels.cpu.lanczos import LANES
 
         root = np.sqrt(self.degree / self.degree.sum())
-        steps = min(STEPS, int((self.degree > 0).sum()))
         # No node number enters, and reversing all edges conjugates the vector as it does the matrices.
         first = root * np.exp(2e3j * pi * height) * (1 + 0.5 * np.cos(17.3 * self.degree / self.degree.mean()))
-        found: list[float] = []
-        lanes = min(LANES, max(1, BASIS_BYTES // (8 * (steps + 1) * self.size)))
-        for some in np.array_split(potentials, -(-len(potentials) // lanes)):
-            for q, values, vectors in self._highest(first, some, steps, _edge(sigma, self.degree)):
-                found.append(_carried(values, vectors, root, sigma, 2 * pi * q))
-        return found
+        matrix, edge = self._matrix, _edge(sigma, self.degree)
+
+        def work(some: np.ndarray) -> list[float]:
+            found = self._highest(matrix, first, some, edge)
+            return [_carried(values, vectors, root, sigma, 2 * pi * q) for q, values, vectors in found]
+
+        parts = [potentials[begin : begin + LANES] for begin in range(0, len(potentials), LANES)]
+        several = self.size > LARGE and len(parts) * self._basis_bytes(STEPS) <= BASIS_BYTES
+        return [each for part in (on_cores(work, parts) if several else map(work, parts)) for each in part]
+
+    def _basis_bytes(self, steps: int) -> int:
+        from magnetite.kernels.cpu.lanczos import LANES
+
+        return 8 * LANES * (steps + 1) * self.size
+
+    @property
+    def _matrix(self) -> tuple[np.ndarray, ...]:
+        """`N_q` as the kernel reads it, and its directions, of which `level` names one per entry."""
+        scale = np.divide(1.0, np.sqrt(self.degree), out=np.zeros_like(self.degree), where=self.degree > 0)
+        weights = (self.matrix.data * scale[self.row] * scale[self.matrix.indices]).astype(np.float32)
+        rounded = np.rint(self.turn * LEVELS).astype(np.int64) + LEVELS
+        there = np.bincount(rounded, minlength=2 * LEVELS + 1) > 0
+        level = (there.cumsum() - 1).astype(np.int32)[rounded]
+        turns = there.nonzero()[0] / LEVELS - 1
+        return self.matrix.indptr, self.matrix.indices, level, weights, turns
 
     def _highest(
-        self, first: np.ndarray, potentials: np.ndarray, steps: int, edge: float
+        self, matrix: tuple[np.ndarray, ...], first: np.ndarray, potentials: np.ndarray, edge: float
     ) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
         """Each potential, and the eigenpairs of `N_q` above the edge of the bulk, by Lanczos iteration."""
         from scipy.linalg import get_lapack_funcs
 
         from magnetite.kernels.cpu.lanczos import LANES, lanczos
 
-        scale = np.divide(1.0, np.sqrt(self.degree), out=np.zeros_like(self.degree), where=self.degree > 0)
-        weights = (self.matrix.data * scale[self.row] * scale[self.matrix.indices]).astype(np.float32)
-        turns, level = np.unique(np.rint(self.turn * LEVELS), return_inverse=True)
+        *rows, turns = matrix
+        most = BASIS_BYTES // self._basis_bytes(0) - 1
+        steps = max(1, min(STEPS, int((self.degree > 0).sum()), most))
+        advice = "give q, such as q=0.1"
+        check_memory(self._basis_bytes(steps), torch.device("cpu"), f"the choice of q for {self.size} nodes", advice)
         angle = np.zeros((len(turns), LANES))
-        angle[:, : len(potentials)] = turns[:, None] / LEVELS * (2 * pi * potentials)
-        real, imag = (
-            np.zeros((steps + 1, self.size, LANES), np.float32),
-            np.zeros((steps + 1, self.size, LANES), np.float32),
-        )
+        angle[:, : len(potentials)] = turns[:, None] * (2 * pi * potentials)
+        basis = np.zeros((steps + 1, self.size, 2 * LANES), np.float32)
         unit = first / np.linalg.norm(first)
-        real[0], imag[0] = unit.real[:, None], unit.imag[:, None]
+        basis[0, :, :LANES], basis[0, :, LANES:] = unit.real[:, None], unit.imag[:, None]
         diagonal, beside = np.zeros((2, steps, LANES))
-        rows = self.matrix.indptr, self.matrix.indices, level.astype(np.int32), weights
         table = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
         solve_tridiagonal: Any = get_lapack_funcs("stevd", (diagonal,))
-        lanczos(*rows, *table, real, imag, diagonal, beside, COMPLETE)
+        work = np.empty((self.size, 2 * LANES), np.float32), np.empty(2 * LANES, np.float32)
+        lanczos(*rows, *table, basis, *work, diagonal, beside, COMPLETE, AHEAD if self.size > LARGE else 0)
         for lane, q in enumerate(potentials):
             ended = np.flatnonzero(beside[:, lane] == 0)
             kept = ended[0] + 1 if len(ended) else steps
             values, mix, _ = solve_tridiagonal(diagonal[:kept, lane], beside[: max(kept - 1, 1), lane])
             chosen = (np.arange(kept) >= kept - VECTORS) & (values > edge)
             part = mix[:, chosen].astype(np.float32)
-            vectors = real[:kept, :, lane].T @ part + 1j * (imag[:kept, :, lane].T @ part)
-            yield float(q), values[chosen], vectors
+            real, imag = (basis[:kept, :, place].T @ part for place in (lane, LANES + lane))
+            yield float(q), values[chosen], real + 1j * imag
 
 
 def _edge(sigma: float, degree: np.ndarray) -> float:

@@ -2,74 +2,80 @@
 
 import numpy as np
 
-from magnetite.kernels.cpu.compile import kernel
+from magnetite.kernels.cpu.compile import kernel, prefetch_row
 
-LANES = 16
-"""Potentials side by side: one row of them fills a cache line."""
+LANES = 8
+"""Potentials side by side: the real and imaginary parts of a node fill one cache line, which a neighbour reads."""
 
 ROWS = 1024
 """Rows over which sums are kept in single precision."""
 
 
-@kernel(seconds=6)
-def lanczos(start, columns, level, weights, cosine, sine, real, imag, diagonal, beside, smallest):
+@kernel(seconds=6, reorder=False)
+def lanczos(start, columns, level, weights, cosine, sine, basis, new, sums, diagonal, beside, smallest, ahead):
     """Extend the unit vector `v_0` to an orthonormal basis in which `N_j` is tridiagonal, for each potential `j`.
 
-    `N_j[u, v] = weights · exp(i angle_j[level])`. A basis that is complete is continued with zeros.
+    `N_j[u, v] = weights · exp(i angle_j[level])`. `basis[s, v]` has the real parts of vector s at node v, then the
+    imaginary ones. A basis that is complete is continued with zeros. With `ahead`, the entries of a vector for the
+    matrix entries that many places further on are prefetched. `new` and `sums` are memory to work in: arguments do not
+    overlap, which lets the compiler keep the potentials of a node in registers.
     """
-    steps, n = diagonal.shape[0], real.shape[1]
-    on_real, on_imag = np.empty((steps, LANES)), np.empty((steps, LANES))
-    part_real, part_imag = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
-    by_real, by_imag = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
+    steps, n = diagonal.shape[0], basis.shape[1]
+    on_real, on_imag, length = np.empty((steps, LANES)), np.empty((steps, LANES)), np.empty(LANES)
+    end = start[n] - ahead
     for step in range(steps):
-        new_real, new_imag = real[step + 1], imag[step + 1]
-        old_real, old_imag = real[step], imag[step]
         for i in range(n):
-            for j in range(LANES):
-                part_real[j] = 0
-                part_imag[j] = 0
+            for j in range(2 * LANES):
+                sums[j] = 0
+            if ahead and start[i + 1] < end:
+                for place in range(start[i], start[i + 1]):
+                    prefetch_row(basis[step], columns[place + ahead])
             for place in range(start[i], start[i + 1]):
                 v, a, w = columns[place], level[place], weights[place]
                 for j in range(LANES):
-                    part_real[j] += w * (cosine[a, j] * old_real[v, j] - sine[a, j] * old_imag[v, j])
-                    part_imag[j] += w * (cosine[a, j] * old_imag[v, j] + sine[a, j] * old_real[v, j])
-            for j in range(LANES):
-                new_real[i, j] = part_real[j]
-                new_imag[i, j] = part_imag[j]
-        on_real[:], on_imag[:] = 0, 0
+                    sums[j] += w * (cosine[a, j] * basis[step, v, j] - sine[a, j] * basis[step, v, LANES + j])
+                for j in range(LANES):
+                    sums[LANES + j] += w * (cosine[a, j] * basis[step, v, LANES + j] + sine[a, j] * basis[step, v, j])
+            for j in range(2 * LANES):
+                new[i, j] = sums[j]
+        on_real[:], on_imag[:], length[:] = 0, 0, 0
         # Against all vectors before, not just the last two: in single precision the rest would grow back.
         for first in range(0, n, ROWS):
             last = min(first + ROWS, n)
             for c in range(step + 1):
-                part_real[:], part_imag[:] = 0, 0
+                for j in range(2 * LANES):
+                    sums[j] = 0
                 for i in range(first, last):
                     for j in range(LANES):
-                        part_real[j] += real[c, i, j] * new_real[i, j] + imag[c, i, j] * new_imag[i, j]
-                        part_imag[j] += real[c, i, j] * new_imag[i, j] - imag[c, i, j] * new_real[i, j]
+                        sums[j] += basis[c, i, j] * new[i, j] + basis[c, i, LANES + j] * new[i, LANES + j]
+                    for j in range(LANES):
+                        sums[LANES + j] += basis[c, i, j] * new[i, LANES + j] - basis[c, i, LANES + j] * new[i, j]
                 for j in range(LANES):
-                    on_real[c, j] += part_real[j]
-                    on_imag[c, j] += part_imag[j]
+                    on_real[c, j] += sums[j]
+                    on_imag[c, j] += sums[LANES + j]
         diagonal[step] = on_real[step]
-        length = np.zeros(LANES)
         for first in range(0, n, ROWS):
             last = min(first + ROWS, n)
             for c in range(step + 1):
-                by_real[:], by_imag[:] = on_real[c], on_imag[c]
+                for j in range(LANES):
+                    sums[j], sums[LANES + j] = on_real[c, j], on_imag[c, j]
                 for i in range(first, last):
                     for j in range(LANES):
-                        new_real[i, j] -= by_real[j] * real[c, i, j] - by_imag[j] * imag[c, i, j]
-                        new_imag[i, j] -= by_real[j] * imag[c, i, j] + by_imag[j] * real[c, i, j]
-            part_real[:] = 0
+                        new[i, j] -= sums[j] * basis[c, i, j] - sums[LANES + j] * basis[c, i, LANES + j]
+                    for j in range(LANES):
+                        new[i, LANES + j] -= sums[j] * basis[c, i, LANES + j] + sums[LANES + j] * basis[c, i, j]
+            for j in range(LANES):
+                sums[j] = 0
             for i in range(first, last):
                 for j in range(LANES):
-                    part_real[j] += new_real[i, j] * new_real[i, j] + new_imag[i, j] * new_imag[i, j]
+                    sums[j] += new[i, j] * new[i, j] + new[i, LANES + j] * new[i, LANES + j]
             for j in range(LANES):
-                length[j] += part_real[j]
+                length[j] += sums[j]
         for j in range(LANES):
             root = np.sqrt(length[j])
             beside[step, j] = root if root > smallest else 0
-            by_real[j] = 1 / root if root > smallest else 0
+            sums[j] = 1 / root if root > smallest else 0
         for i in range(n):
             for j in range(LANES):
-                new_real[i, j] *= by_real[j]
-                new_imag[i, j] *= by_real[j]
+                basis[step + 1, i, j] = new[i, j] * sums[j]
+                basis[step + 1, i, LANES + j] = new[i, LANES + j] * sums[j]
