@@ -11,7 +11,8 @@ CPU seconds of one thread, the least of some rounds, which other processes of th
 seconds of the clock. A step is a forward and a backward pass over the whole graph, and an update by AdamW, with two
 layers of width 64 and the same random positions for all models; `sampled` is a step of training on the neighbourhoods
 of 256 nodes, as `mt.train` does by default, and its cost does not depend on the graph. All sides keep freed memory, as
-`mt.train` does on a CPU.
+`mt.train` does on a CPU. Growth is measured at a smaller width and with fewer edges, so that a million nodes fit into
+24 GiB.
 """
 
 import argparse
@@ -40,26 +41,29 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.choosing import MODELS, generated  # noqa: E402
 
-WIDTH, LAYERS, HEADS, K, CLASSES, DEGREE = 64, 2, 4, 8, 5, 10
+LAYERS, HEADS, K, CLASSES = 2, 4, 8, 5
+STEP_SCALE, GROWTH_SCALE = {"width": 64, "degree": 10}, {"width": 32, "degree": 5}
+"""Width of the networks, and number of edges per node."""
+
 STEP_SIZES = (20_000, 100_000)
 GROWTH_SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 ACCURACY_SIZES = (20_000, 100_000)
-LIMIT = 9 * 2**30
-"""Bytes of memory beyond which a measurement fails, so that others on the machine are not stopped."""
+LIMIT = 20 * 2**30
+"""Bytes of memory beyond which a measurement fails, so that the machine does not begin to swap."""
 
 
-def random_edges(n: int, seed: int) -> Tensor:
-    """`DEGREE · n` random edges."""
-    return torch.from_numpy(np.random.default_rng(seed).integers(0, n, (2, DEGREE * n)))
+def random_edges(n: int, degree: int, seed: int) -> Tensor:
+    """`degree · n` random edges."""
+    return torch.from_numpy(np.random.default_rng(seed).integers(0, n, (2, degree * n)))
 
 
 class PyG(nn.Module):
     """A linear layer, two layers of PyG, and a linear layer."""
 
-    def __init__(self, layers: Callable[[], nn.Module], edges: Tensor):
+    def __init__(self, layer: Callable[[int], nn.Module], edges: Tensor, width: int):
         super().__init__()
-        self.edges, self.start, self.head = edges, nn.Linear(2 * K, WIDTH), nn.Linear(WIDTH, CLASSES)
-        self.layers = nn.ModuleList(layers() for _ in range(LAYERS))
+        self.edges, self.start, self.head = edges, nn.Linear(2 * K, width), nn.Linear(width, CLASSES)
+        self.layers = nn.ModuleList(layer(width) for _ in range(LAYERS))
 
     def forward(self, x: Tensor) -> Tensor:
         """Scores of the classes."""
@@ -72,33 +76,36 @@ class PyG(nn.Module):
 class Performer(nn.Module):
     """`GPSConv` with Performer attention over one graph."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
         from torch_geometric.nn import GINConv, GPSConv
 
-        network = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH))
-        self.layer = GPSConv(WIDTH, GINConv(network), heads=HEADS, attn_type="performer")
+        network = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
+        self.layer = GPSConv(width, GINConv(network), heads=HEADS, attn_type="performer")
 
     def forward(self, x: Tensor, edges: Tensor) -> Tensor:
         """The states after one layer."""
         return self.layer(x, edges, x.new_zeros(len(x), dtype=torch.long))
 
 
-def directed() -> nn.Module:
+def directed(width: int) -> nn.Module:
     """`DirGNNConv` of a GCN."""
     from torch_geometric.nn import DirGNNConv, GCNConv
 
-    return DirGNNConv(GCNConv(WIDTH, WIDTH, normalize=False))
+    return DirGNNConv(GCNConv(width, width, normalize=False))
 
 
-def transformer(**options: Any) -> mt.nn.GraphModel:
+def transformer(width: int, **options: Any) -> mt.nn.GraphModel:
     """Linear attention with positions."""
-    attention = mt.nn.LinearAttention(WIDTH, HEADS)
-    position = mt.nn.MagLapNet(K, WIDTH, dropout=0.0)
-    head = mt.nn.NodeHead(CLASSES)
+    attention, head = mt.nn.LinearAttention(width, HEADS), mt.nn.NodeHead(CLASSES)
     return mt.nn.DigraphTransformer(
-        WIDTH, LAYERS, head, position, heads=HEADS, norm="pre", dropout=0.1, attention=attention, **options
+        width, LAYERS, head, position(width), heads=HEADS, norm="pre", dropout=0.1, attention=attention, **options
     )
+
+
+def position(width: int) -> mt.nn.MagLapNet:
+    """The encoder of eigenvectors."""
+    return mt.nn.MagLapNet(K, width, dropout=0.0)
 
 
 def positions(n: int, seed: int) -> Eigenpairs:
@@ -113,40 +120,47 @@ def positions(n: int, seed: int) -> Eigenpairs:
     )
 
 
-OURS: dict[str, Callable[[], mt.nn.GraphModel]] = {
+GRU = "TopologicalGRU"
+"""The layer for acyclic graphs: its edges point to larger node numbers."""
+
+OURS: dict[str, Callable[[int], mt.nn.GraphModel]] = {
     "linear attention": transformer,
-    "linear attention + GNN": lambda: transformer(local=mt.nn.GNN(WIDTH, 2), local_added=True),
-    "linear attention + DirGNN": lambda: transformer(local=mt.nn.DirGNN(WIDTH, 1), local_added=True),
-    "DirGNN": lambda: mt.nn.DigraphGNN(
-        WIDTH, mt.nn.NodeHead(CLASSES), mt.nn.DirGNN(WIDTH, LAYERS), mt.nn.MagLapNet(K, WIDTH, dropout=0.0)
+    "linear attention + GNN": lambda width: transformer(width, local=mt.nn.GNN(width, 2), local_added=True),
+    "linear attention + DirGNN": lambda width: transformer(width, local=mt.nn.DirGNN(width, 1), local_added=True),
+    "DirGNN": lambda width: mt.nn.DigraphGNN(
+        width, mt.nn.NodeHead(CLASSES), mt.nn.DirGNN(width, LAYERS), position(width)
     ),
-    "MagNet": lambda: mt.nn.MagNet(WIDTH, LAYERS, mt.nn.NodeHead(CLASSES), mt.nn.MagLapNet(K, WIDTH, dropout=0.0)),
+    GRU: lambda width: mt.nn.DigraphGNN(width, mt.nn.NodeHead(CLASSES), mt.nn.TopologicalGRU(width), position(width)),
+    "MagNet": lambda width: mt.nn.MagNet(width, LAYERS, mt.nn.NodeHead(CLASSES), position(width)),
 }
-THEIRS: dict[str, Callable[[], nn.Module]] = {"PyG GPSConv, Performer": Performer, "PyG DirGNNConv": directed}
+THEIRS: dict[str, Callable[[int], nn.Module]] = {"PyG GPSConv, Performer": Performer, "PyG DirGNNConv": directed}
 
 ENCODINGS: dict[str, Callable[[], Any]] = {
     "magnetic, k=8": lambda: mt.MagneticLaplacian(k=K),
     "svd, rank 8": lambda: mt.SVD(rank=K),
+    "laplacian, k=8": lambda: mt.Laplacian(k=K),
     "walk sums": lambda: mt.WalkSums(steps=2, top=16),
+    "relatives": lambda: mt.Relatives(reach=3, top=8),
 }
 
 
-def prepared(name: str, n: int, seed: int) -> Callable[[], Tensor]:
+def prepared(name: str, n: int, width: int, degree: int, seed: int) -> Callable[[], Tensor]:
     """A function that computes the loss of all nodes, with gradients."""
-    edges, y = random_edges(n, seed), torch.from_numpy(np.random.default_rng(seed).integers(0, CLASSES, n))
+    edges, y = random_edges(n, degree, seed), torch.from_numpy(np.random.default_rng(seed).integers(0, CLASSES, n))
+    edges = edges.sort(0).values if name == GRU else edges
     pairs = positions(n, seed)
     torch.manual_seed(seed)
     if name in THEIRS:
-        model: nn.Module = PyG(THEIRS[name], edges)
+        model: nn.Module = PyG(THEIRS[name], edges, width)
         given: Any = torch.view_as_real(pairs.vectors).flatten(1) * n**0.5
     else:
         graphs = mt.Digraphs.from_edges(edges, num_nodes=n)
         if name == "sampled":
-            model, hoods = OURS["linear attention + GNN"](), mt.batching.Neighbourhoods(graphs, (6, 2))
+            model, hoods = OURS["linear attention + GNN"](width), mt.batching.Neighbourhoods(graphs, (6, 2))
             sample = hoods.sample(torch.arange(256), key=seed)
             given, y = mt.batching.sampled_batch(graphs, sample, {"eigenpairs": pairs}), y[sample.nodes]
         else:
-            model, given = OURS[name](), mt.batch(graphs, pairs)
+            model, given = OURS[name](width), mt.batch(graphs, pairs)
     optimiser = torch.optim.AdamW(model.parameters())
 
     def step() -> None:
@@ -173,16 +187,16 @@ def timed(work: Callable[[], Any], rounds: int) -> dict[str, float]:
     return {"seconds": best, "gib": max(0.0, peak() - before), "peak_gib": peak()}
 
 
-def one_step(name: str, n: int, seed: int) -> dict[str, float]:
+def one_step(name: str, n: int, width: int, degree: int, seed: int) -> dict[str, float]:
     """The cost of a step."""
-    return timed(prepared(name, n, seed), rounds=2 if n > 300_000 else 3)
+    return timed(prepared(name, n, width, degree, seed), rounds=2 if n > 300_000 else 3)
 
 
-def one_encoding(name: str, n: int, seed: int) -> dict[str, float]:
+def one_encoding(name: str, n: int, degree: int, seed: int) -> dict[str, float]:
     """The cost of an encoding."""
     encoding = ENCODINGS[name]()
-    encoding(mt.Digraphs.from_edges(random_edges(3_000, seed), num_nodes=3_000))  # compiles
-    graphs = mt.Digraphs.from_edges(random_edges(n, seed), num_nodes=n)
+    encoding(mt.Digraphs.from_edges(random_edges(3_000, degree, seed), num_nodes=3_000))  # compiles
+    graphs = mt.Digraphs.from_edges(random_edges(n, degree, seed), num_nodes=n)
     return timed(lambda: encoding(graphs), rounds=1 if n > 10_000 else 2)
 
 
@@ -209,7 +223,7 @@ def one_epoch(name: str, n: int, seed: int) -> dict[str, float]:
     found: dict[str, float] = {"edges": graphs.num_edges}
     settings: dict[str, Any] = {}
     if name == "magnetic":
-        mt.MagneticLaplacian(k=2)(mt.Digraphs.from_edges(random_edges(3_000, seed), num_nodes=3_000))  # compiles
+        mt.MagneticLaplacian(k=2)(mt.Digraphs.from_edges(random_edges(3_000, 10, seed), num_nodes=3_000))  # compiles
         start = time.perf_counter()
         mt.MagneticLaplacian(k=16)(graphs)
         found["encode_seconds"], found["encode_peak_gib"] = time.perf_counter() - start, peak()
@@ -276,8 +290,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.part == "child":
         kind, given = json.loads(options.options)
-        limit = LIMIT if kind != "epoch" else 2 * LIMIT
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+        resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, LIMIT))
         if kind not in ("trained", "epoch"):
             torch.set_num_threads(1)
         print(json.dumps(WORK[kind](**given)))
@@ -309,19 +322,27 @@ def million(options: argparse.Namespace) -> dict[str, Any]:
 def steps(options: argparse.Namespace) -> dict[str, Any]:
     """Cost of a step against PyG."""
     names, sizes = options.names or [*OURS, "sampled", *THEIRS], options.sizes or STEP_SIZES
-    rows = [measured("step", options.timeout, name=name, n=n, seed=options.seed) for n in sizes for name in names]
-    return {"rows": rows, "width": WIDTH, "layers": LAYERS, "degree": DEGREE}
+    rows = [
+        measured("step", options.timeout, name=name, n=n, **STEP_SCALE, seed=options.seed)
+        for n in sizes
+        for name in names
+    ]
+    return {"rows": rows, "layers": LAYERS, **STEP_SCALE}
 
 
 def growth(options: argparse.Namespace) -> dict[str, Any]:
     """Cost of models and encodings over the number of nodes."""
-    kinds = {**dict.fromkeys(OURS, "step"), "sampled": "step", **dict.fromkeys(ENCODINGS, "encoding")}
+    degree = {"degree": GROWTH_SCALE["degree"]}
+    kinds = {
+        **dict.fromkeys([*OURS, "sampled"], ("step", GROWTH_SCALE)),
+        **dict.fromkeys(ENCODINGS, ("encoding", degree)),
+    }
     rows = [
-        measured(kinds[name], options.timeout, name=name, n=n, seed=options.seed)
+        measured(kinds[name][0], options.timeout, name=name, n=n, **kinds[name][1], seed=options.seed)
         for name in options.names or kinds
         for n in options.sizes or GROWTH_SIZES
     ]
-    return {"rows": rows, "exponents": exponents(rows), "width": WIDTH, "layers": LAYERS, "degree": DEGREE}
+    return {"rows": rows, "exponents": exponents(rows), "layers": LAYERS, **GROWTH_SCALE}
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
