@@ -163,15 +163,22 @@ def test_links_are_predicted_for_pairs_by_name(folders, monkeypatch, capsys):
     with Path("a.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [(row["source"], row["target"]) for row in rows] == [("n3", "n5"), ("n5", "n3"), ("n0", "n1")]
+    assert {row["graph"] for row in rows} == {"web.csv"}
     found = [float(row["existence_probability"]) for row in rows]
+    for graph in ("web", "web.csv", "0"):  # by file, or by number
+        write(folders, {"named.csv": f"graph,source,target\n{graph},n3,n5\n{graph},n5,n3\n{graph},n0,n1\n"})
+        assert call(monkeypatch, capsys, "predict", "run", "web", "--pairs", "named.csv", "--out", "c.csv")[0] == 0
+        assert Path("c.csv").read_bytes() == Path("a.csv").read_bytes()
     run = mt.Run("run")
+    with pytest.raises(ValueError, match=r"pairs must have the shape \[2, m\]"):
+        run.predict("web", [[3, 5], [5, 3], [0, 1]])
     names = run.config.task.data_set.graphs.names
     pairs = [[names.index(f"n{u}") for u in side] for side in ((3, 5, 0), (5, 3, 1))]
     assert run.predict("web", pairs).tolist() == pytest.approx(found, rel=1e-5)
     every = run.predict("web").reshape(30, 30)  # all pairs, source by source
     assert every[tuple(pairs)].tolist() == pytest.approx(found, rel=1e-4) and 0 < float(every.min()) < 1
     for text, message in (
-        ("source,target\nn3,n5\nn5,nobody\n", "pairs.csv line 3: 0 has no node 'nobody'"),
+        ("source,target\nn3,n5\nn5,nobody\n", "pairs.csv line 3: web.csv has no node 'nobody'"),
         ("from,to\nn3,n5\n", "no column 'source'"),
     ):
         write(folders, {"pairs.csv": text})

@@ -353,6 +353,48 @@ def test_text_classes_come_back_as_names(tmp_path):
     assert names == [by_file[Path(name).stem] for name in task.data_set.names]
 
 
+@pytest.mark.parametrize("kind", ["regression", "multilabel"])
+def test_text_is_no_number_to_predict(kind, tmp_path):
+    folder = write(tmp_path, {**GRAPHS, "labels.csv": LABELS})
+    refused(lambda: Supervised(folder, target="kind", kind=kind), f"'kind' is text .'bad', 'good', ….*{kind} needs num")
+
+
+@pytest.mark.parametrize(
+    "change", [lambda text: text, lambda text: text.replace("in", "0").replace("out", "1")], ids=["text", "numbers"]
+)
+def test_a_column_of_both_tables_is_not_text_in_one_of_them(change, tmp_path):
+    nodes = change(NODES).replace("role", "kind")
+    folder = write(tmp_path, {**GRAPHS, "labels.csv": LABELS, "nodes.csv": nodes})
+    refused(lambda: Supervised(folder), "both have a column 'kind', one of text: rename one")
+
+
+def test_class_numbers_that_floats_do_not_tell_apart_are_refused(tmp_path):
+    labels = LABELS.replace("1.5", "1").replace(",4,", f",{2**64},").replace(",3,", f",{2**65},")
+    folder = write(tmp_path, {**GRAPHS, "labels.csv": labels})
+    refused(lambda: Supervised(folder, kind="classification"), "has the class 3.689348.*19, beyond the whole numbers")
+
+
+def test_values_beyond_single_precision_are_refused_by_name(tmp_path):
+    folder = write(tmp_path, {**GRAPHS, "labels.csv": LABELS, "nodes.csv": NODES.replace(",3.5,", ",1e39,")})
+    refused(lambda: Supervised(folder), "node feature 'size' has the value 1e.39, beyond single precision")
+
+
+def test_encodings_that_a_transform_stored_are_not_features():
+    from torch_geometric.data import Data
+
+    from magnetite.transforms import AddDirectedWalkPE, AddMagneticLaplacianPE, AddSVDPE
+
+    data = Data(edge_index=torch.randint(0, 30, (2, 80), generator=torch.Generator().manual_seed(0)), num_nodes=30)
+    data.x, data.pos_pe = torch.randn(30, 2), torch.randn(30, 2)
+    for transform in (AddMagneticLaplacianPE(3), AddDirectedWalkPE(pairs=True), AddSVDPE(3)):
+        data = transform(data)
+    for given in (data, [data, data]):
+        graphs = data_set(given).graphs
+        assert list(graphs.node_features) == ["x", "pos_pe"] and not graphs.graph_features and not graphs.edge_features
+    refused(lambda: Supervised(data, target="existence", level="link"), "'pos_pe' is the encoding of all edges")
+    assert list(Supervised(data, target="existence", level="link", features=("x",)).node_inputs) == ["x"]
+
+
 def test_nodes_have_features_and_targets_by_name(tmp_path):
     folder = write(tmp_path, {**GRAPHS, "nodes.csv": NODES})
     splits = {"train": [0, 1], "valid": [2], "test": [3]}

@@ -107,11 +107,52 @@ def test_graph_features_are_read_by_all_nodes_of_the_graph():
     assert Supervised(graphs, features=("y", "heat")).node_inputs == {"heat": 1}  # not the target
 
 
+def test_columns_are_named_after_their_target():
+    graphs = paths(40).replace(graph_features={"y": torch.arange(40.0), "z": torch.randn(40, 2)})
+    task = Supervised(graphs, target=("y", "z"))
+    schema = Schema.from_dict(task.schema().to_dict())
+    assert list(schema.table(torch.randn(3, 3))) == ["y", "z_0", "z_1"]
+
+
+def test_text_is_refused_where_training_had_numbers():
+    graphs = mt.Digraphs.from_edges([[0], [1]]).replace(node_features={"kind": torch.tensor([0, 1])})
+    schema = Schema("graph", "regression", ("a",), (), {"kind": 1}, {})
+    data = DataSet(graphs, classes={"kind": ("gpu", "cpu")})
+    with pytest.raises(ValueError, match=r"'kind' is text .'gpu', 'cpu', …., but the model was trained on numbers"):
+        schema.read(data)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 1)])
+def test_graphs_without_edges_have_edge_features(shape):
+    graphs = mt.Digraphs.from_edges([[], []], num_nodes=3).replace(edge_features={"e": torch.zeros(shape)})
+    schema = Schema("graph", "regression", ("a",), (), {}, {"e": 1})
+    assert schema.read(DataSet(graphs)).edge_features["e"].shape == shape
+
+
+def test_quantities_are_standardised_by_the_training_nodes():
+    x = torch.cat([torch.tensor([1.0, 3.0] * 20), torch.full((20,), 1000.0)])
+    graph = mt.Digraphs.from_edges([[0, 1], [1, 2]], num_nodes=60)
+    graph = graph.replace(node_features={"x": x, "y": torch.randn(60)})
+    splits = {"train": range(40), "valid": range(40, 50), "test": range(50, 60)}
+    task = Supervised(graph, level="node", splits=splits)
+    (embedding,) = task.embedding()
+    assert embedding.mean.tolist() == [2.0] and embedding.std.tolist() == [1.0]
+
+
+def test_training_graphs_without_edges_do_not_make_weights_infinite():
+    plain = mt.Digraphs.from_edges([[], []], num_nodes=2, edge_weight=[])
+    others = mt.Digraphs.from_edges([[0], [1]], edge_weight=[3.0])
+    graphs = mt.Digraphs.concat([plain] * 4 + [others] * 2).replace(graph_features={"y": torch.arange(6.0)})
+    task = Supervised(graphs, splits={"train": [0, 1, 2, 3], "valid": [4], "test": [5]})
+    (embedding,) = task.edge_embedding()
+    assert embedding.mean.tolist() == [0.0] and embedding.std.tolist() == [1.0]
+
+
 def test_unseen_categories_have_the_vector_zero(tmp_path):
     random = torch.Generator().manual_seed(0)
     graphs = mt.Digraphs.concat(
         mt.Digraphs.from_edges([[0, 1], [1, 2]]).replace(
-            node_features={"kind": torch.randint(3, (3,), generator=random)},
+            node_features={"kind": 2 * torch.randint(3, (3,), generator=random)},
             graph_features={"y": torch.rand(1, generator=random)},
         )
         for _ in range(30)
@@ -119,7 +160,8 @@ def test_unseen_categories_have_the_vector_zero(tmp_path):
     task = mt.tasks.Supervised(graphs, target="y", level="graph", kind="regression")
     run = mt.train(task, encoding="none", model="gnn", preset="quick", epochs=1, out=tmp_path / "run")
     tables = [table for name, table in run.model.named_parameters() if "tables" in name]
-    assert [len(table) for table in tables] == [4]
-    assert not tables[0][-1].any() and tables[0][:-1].any(1).all()
+    assert tables[0].any(1).tolist() == [True, False, True, False, True, False]
     new = graphs[:1].replace(node_features={"kind": torch.tensor([7, 3, 90])}, graph_features={})
-    assert torch.equal(run.predict(new), run.predict(new.replace(node_features={"kind": torch.tensor([3, 3, 3])})))
+    assert torch.equal(run.predict(new), run.predict(new.replace(node_features={"kind": torch.tensor([3, 1, 5])})))
+    with pytest.raises(ValueError, match="no graphs to predict for"):
+        run.predict(new[:0])

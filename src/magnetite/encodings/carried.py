@@ -94,6 +94,11 @@ def carried_names(data: Any) -> list[str]:
     return [name.removesuffix(CARRIED) for name in names if name.endswith(CARRIED)]
 
 
+def carried_attributes(data: Any) -> set[str]:
+    """The names of all attributes of PyG's `Data` or `Batch` that hold parts of encodings."""
+    return {f"{name}{part}" for name in carried_names(data) for part in ("", "_values", "_mask", "_pairs")}
+
+
 def fits(name: str, data: Any, encoding: Any) -> bool:
     """Whether the carried encoding of this name is of the same kind, whatever its parameters."""
     if isinstance(encoding, MagneticLaplacian):

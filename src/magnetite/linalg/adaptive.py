@@ -169,7 +169,7 @@ class _Graph:
         weight, angle = (tensor.numpy() for tensor in weight_and_angle(part[2], part[3], 1.0))
         proper = low != high
         row, column = np.concatenate([low, high[proper]]), np.concatenate([high, low[proper]])
-        entries = csr_array((np.arange(len(row)), (row, column)), shape=(size, size))  # sorts by counting
+        entries: Any = csr_array((np.arange(len(row)), (row, column)), shape=(size, size))  # sorts by counting
         data = np.concatenate([weight, weight[proper]])[entries.data]
         turn = np.concatenate([angle, -angle[proper]])[entries.data]
         matrix = csr_array((data, entries.indices.astype(np.int32), entries.indptr), shape=(size, size))

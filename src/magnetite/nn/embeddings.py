@@ -4,7 +4,7 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from magnetite.batching import Batch
@@ -139,14 +139,12 @@ class LinearEdges(_Linear):
         return self.embed(batch.edge_weight if self.feature == "weight" else edge_feature(batch, self.feature))
 
 
-def embedding_table(size: int, width: int, std: float, unseen: bool = False) -> torch.nn.Embedding:
-    """A table of normally distributed vectors; with `unseen`, the last one is 0."""
+def embedding_table(size: int, width: int, std: float) -> torch.nn.Embedding:
+    """A table of normally distributed vectors."""
     table = torch.nn.Embedding(size, width)
     with torch.no_grad():
         if std != 1:
             table.weight.mul_(std)
-        if unseen:
-            table.weight[-1] = 0
     return table
 
 
@@ -158,17 +156,31 @@ class _Categories(Embedding):
         sizes: Mapping[str, int | Sequence[int]],
         dropout: Mapping[str, float] | None = None,
         std: float = 1.0,
-        unseen: bool = False,
     ):
         super().__init__()
-        self.std, self.unseen = std, unseen
+        self.std = std
         self.sizes = {name: (size,) if isinstance(size, int) else tuple(size) for name, size in sizes.items()}
         self.dropout = dict(dropout or {})
+        self.absent: list[Bool[Tensor, " size"]] = []
+
+    def fit(self, values: Mapping[str, Shaped[Tensor, "rows ..."]]) -> None:
+        """Let categories that these values do not have begin, and without gradients remain, with the vector 0.
+
+        Args:
+            values: The features of the training data, by name. The embedding must not yet be part of a model.
+        """
+        columns = [column for name in self.sizes for column in self._ids(values[name], name, dropout=False)]
+        sizes = [size for sizes in self.sizes.values() for size in sizes]
+        self.absent = [torch.bincount(ids, minlength=size) == 0 for ids, size in zip(columns, sizes, strict=True)]
 
     def setup(self, width: int) -> None:
         """Make one table per column; a `ModuleDict` would not take every name of a feature."""
         sizes = [size for columns in self.sizes.values() for size in columns]
-        self.tables = torch.nn.ModuleList(embedding_table(size, width, self.std, self.unseen) for size in sizes)
+        tables = [embedding_table(size, width, self.std) for size in sizes]
+        with torch.no_grad():
+            for table, absent in zip(tables, self.absent, strict=False):
+                table.weight[absent] = 0
+        self.tables = torch.nn.ModuleList(tables)
 
     def embed(self, values: Mapping[str, Tensor]) -> Float[Tensor, "rows d"]:
         """The sum of the vectors, from the values of each feature."""
@@ -185,8 +197,10 @@ class _Categories(Embedding):
         found = [torch.nn.functional.embedding(ids, table) for table, ids in zip(tables, columns, strict=True)]
         return functools.reduce(torch.add, found)
 
-    def _ids(self, values: Shaped[Tensor, "rows ..."], name: str) -> Iterator[Int[Tensor, " rows"]]:
-        sizes, rate = self.sizes[name], self.dropout.get(name, 0.0)
+    def _ids(
+        self, values: Shaped[Tensor, "rows ..."], name: str, dropout: bool = True
+    ) -> Iterator[Int[Tensor, " rows"]]:
+        sizes, rate = self.sizes[name], self.dropout.get(name, 0.0) if dropout else 0.0
         if values.is_floating_point() or values.is_complex():
             raise TypeError(
                 f"feature {name!r} has dtype {values.dtype}, but categories are integers: convert it with .long(), or "
@@ -214,7 +228,6 @@ class CategoryNodes(_Categories):
         dropout: Probability in training that a category is replaced by category 0 ("unknown"), by name.
         std: Standard deviation of the vectors at the beginning. An optimiser such as Adam moves each entry by about
             the learning rate per step, so rare categories of large tables learn faster from small vectors.
-        unseen: Whether the last category stands for all that training does not have: its vector is 0.
     """
 
     def __init__(
@@ -222,9 +235,8 @@ class CategoryNodes(_Categories):
         sizes: Mapping[str, int | Sequence[int]],
         dropout: Mapping[str, float] | None = None,
         std: float = 1.0,
-        unseen: bool = False,
     ):
-        super().__init__(sizes, dropout, std, unseen)
+        super().__init__(sizes, dropout, std)
 
     def forward(self, batch: Batch) -> Float[Tensor, "nodes d"]:
         """The sum of the vectors."""
@@ -238,11 +250,10 @@ class CategoryEdges(_Categories):
 
     Args:
         sizes: Number of categories of each feature, by name; for a feature with several columns, one number per column.
-        unseen: Whether the last category stands for all that training does not have: its vector is 0.
     """
 
-    def __init__(self, sizes: Mapping[str, int | Sequence[int]], unseen: bool = False):
-        super().__init__(sizes, unseen=unseen)
+    def __init__(self, sizes: Mapping[str, int | Sequence[int]]):
+        super().__init__(sizes)
 
     def forward(self, batch: Batch) -> Float[Tensor, "edges d"]:
         """The sum of the vectors."""

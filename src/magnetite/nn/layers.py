@@ -92,9 +92,13 @@ def start_by_fan_in(model: torch.nn.Module) -> None:
 def mean_and_std(values: Shaped[Tensor, "rows columns"]) -> tuple[Float[Tensor, " columns"], Float[Tensor, " columns"]]:
     """Mean and standard deviation of each column in double precision; 1 for a column that is constant in single one.
 
+    Without rows, the mean is 0.
+
     >>> mean_and_std(torch.tensor([[1.0, 5.0], [3.0, 5.0]]))[1].tolist()
     [1.0, 1.0]
     """
     values = values.double()
+    if not len(values):
+        values = values.new_zeros(1, *values.shape[1:])
     mean, std = values.mean(0), values.std(0, correction=0)
     return mean, torch.where(std > 1e-7 * mean.abs(), std, 1.0)

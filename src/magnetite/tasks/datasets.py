@@ -28,6 +28,7 @@ import torch
 from torch import Tensor
 
 from magnetite.batching import QueryPairs
+from magnetite.encodings.carried import carried_attributes
 from magnetite.encodings.encoded import MANIFEST, EncodedCorpus, is_corpus
 from magnetite.graphs import Digraphs, read_graphs
 from magnetite.io.ogb import is_ogb, read_ogb
@@ -106,7 +107,8 @@ def data_set(data: Any) -> DataSet:
     if path.is_dir():
         return _of_folder(path)
     if path.is_file():
-        return DataSet(read_graphs(path), source=str(path.resolve()))
+        graphs = read_graphs(path)
+        return DataSet(graphs, source=str(path.resolve()), names=(path.name,) if len(graphs) == 1 else None)
     if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", str(data)):
         return _of_name(str(data))
     if str(data) == MEMORY:
@@ -230,7 +232,10 @@ def _of_name(name: str) -> DataSet:
 
 
 def _of_pyg(data: Any) -> DataSet:
-    """PyG's `Data`, `Batch` or `Dataset`, or a list of `Data`; the split of an OGB data set is kept."""
+    """PyG's `Data`, `Batch` or `Dataset`, or a list of `Data`; the split of an OGB data set is kept.
+
+    Encodings that a transform stored are not features: a model computes its own, of the edges that it may see.
+    """
     if isinstance(data, DataSet | Digraphs):
         return data_set(data)
     splits = {}
@@ -238,7 +243,13 @@ def _of_pyg(data: Any) -> DataSet:
         if hasattr(data, "get_idx_split"):
             splits = {"get_idx_split": {part: torch.as_tensor(ids) for part, ids in data.get_idx_split().items()}}
         data = [data[number] for number in range(len(data))]
-    return DataSet(Digraphs.from_pyg(data), splits=splits)
+    graphs = Digraphs.from_pyg(data)
+    encodings = carried_attributes(data[0] if isinstance(data, list | tuple) else data)
+    groups = {
+        group: {name: values for name, values in getattr(graphs, group).items() if name not in encodings}
+        for group in ("node_features", "edge_features", "graph_features")
+    }
+    return DataSet(graphs.replace(**groups) if encodings else graphs, splits=splits)
 
 
 def _tensors(arrays: Mapping[str, Any]) -> dict[str, Tensor]:

@@ -256,14 +256,16 @@ def _features(
         if name in features:
             raise ValueError(f"{table.path}: the graph files have a feature {name!r}, too: rename the column")
         values = table.values(name)
+        beside = {**found.graphs.graph_features, **found.graphs.node_features}
+        if name in found.classes or (isinstance(values, list) and name in beside):
+            raise ValueError(f"{table.path}: {LABELS} and {NODES} both have a column {name!r}, one of text: rename one")
         if isinstance(values, list):
-            if name in found.classes:
-                raise ValueError(f"{table.path}: {LABELS} and {NODES} both have the text column {name!r}: rename one")
             found.classes[name] = tuple(sorted({each for each in values if each}))
             number = {text: number for number, text in enumerate(found.classes[name])}
             values = [number.get(each, -1) for each in values]
         values = np.asarray(values)
-        narrow = values.dtype.kind == "f" and place == NODES
+        # Values beyond single precision are refused by name, if a model reads them.
+        narrow = values.dtype.kind == "f" and place == NODES and not (np.abs(values) > np.finfo(np.float32).max).any()
         features[name] = torch.from_numpy(values[rows].astype(np.float32 if narrow else values.dtype))
     return features
 

@@ -25,7 +25,7 @@ from magnetite.io.tables import Table
 from magnetite.packed import starts
 from magnetite.tasks.base import SPLITS
 from magnetite.tasks.datasets import DataSet, data_set
-from magnetite.tasks.labelled import nodes_in_table
+from magnetite.tasks.labelled import GRAPH, nodes_in_table
 from magnetite.tasks.targets import as_ids, chosen_split, drawn_masks, given_masks, part_of
 
 TARGETS = ("existence", "direction")
@@ -252,7 +252,8 @@ def node_pairs(given: Any, graphs: Digraphs, where: str, by_row: bool = False) -
     numbers = as_ids(given, where)
     if len(graphs) > 1:
         raise ValueError(
-            f"{where} is a list of node pairs, but there are {len(graphs)} graphs: give masks or QueryPairs"
+            f"{where} is a list of node pairs, but there are {len(graphs)} graphs: give masks, or "
+            "magnetite.batching.QueryPairs"
         )
     if numbers.ndim != 2 or 2 not in numbers.shape or numbers.is_floating_point() or numbers.dtype == torch.bool:
         raise ValueError(
@@ -268,15 +269,19 @@ def node_pairs(given: Any, graphs: Digraphs, where: str, by_row: bool = False) -
     return pairs
 
 
-def pairs_in_table(table: Table, graphs: Digraphs, names: Sequence[str]) -> QueryPairs:
+def pairs_in_table(
+    table: Table, graphs: Digraphs, names: Sequence[str], files: Sequence[str] | None = None
+) -> QueryPairs:
     """The node pairs in a table, in the order of its rows; an error names the line of a node that does not exist.
 
     Args:
-        table: A table with columns `source` and `target`, and `graph` with numbers, if there are several graphs.
+        table: A table with columns `source` and `target`, and `graph` with files or numbers, if there are several.
         graphs: The graphs.
         names: The name of each node.
+        files: The file of each graph, if it has one.
     """
-    graph, ends = nodes_in_table(table, graphs, names)
+    numbered = GRAPH in table.columns and all(text.isdecimal() for text in table.texts(GRAPH))
+    graph, ends = nodes_in_table(table, graphs, names, None if numbered else files)
     wrong = np.flatnonzero(np.diff(graph) < 0)
     if len(wrong):
         raise ValueError(f"{table.where(int(wrong[0]) + 1)}: sort the rows by graph")

@@ -1,6 +1,6 @@
 """What a model of your own data reads and predicts, stored with a run: predictions need no training data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -25,6 +25,8 @@ class Schema:
         node_features: Number of columns of each node feature that the model reads.
         edge_features: Number of columns of each edge feature that the model reads.
         categories: The texts that the numbers 0, 1, … of a node feature stand for, by its name.
+        columns: The name of each output: that of its target, with a number if the target has several columns. Empty in
+            classification, and in runs of older versions.
     """
 
     level: str
@@ -34,6 +36,7 @@ class Schema:
     node_features: Mapping[str, int]
     edge_features: Mapping[str, int]
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
 
     @property
     def rows(self) -> str:
@@ -47,7 +50,7 @@ class Schema:
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> "Schema":
         """The inverse of `to_dict`."""
-        lists = {name: tuple(table[name]) for name in ("targets", "classes")}
+        lists = {name: tuple(table.get(name, ())) for name in ("targets", "classes", "columns")}
         categories = {name: tuple(texts) for name, texts in table.get("categories", {}).items()}
         return cls(**{**table, **lists, "categories": categories})
 
@@ -58,6 +61,10 @@ class Schema:
             data: The graphs; categories that are text are numbered as in training.
         """
         graphs = data.graphs
+        text = next((name for name in self.node_features if name in data.classes and name not in self.categories), None)
+        if text is not None:
+            shown = ", ".join(map(repr, data.classes[text][:3]))
+            raise ValueError(f"node feature {text!r} is text ({shown}, …), but the model was trained on numbers")
         nodes = _chosen(node_features(graphs), self.node_features, "node")
         nodes |= {name: self._numbered(data, name, nodes[name]) for name in self.categories}
         held = dict(graphs.edge_features) | ({} if graphs.weights is None else {"weight": graphs.weights})
@@ -109,16 +116,13 @@ class Schema:
             name = self.targets[0]
             columns = {f"{name}_probability_{each}": found[:, i] for i, each in enumerate(self.classes)}
             return {name: self.answers(outputs), **columns}
-        names = self.columns(outputs.shape[1])
-        if self.kind in ("multilabel", "link"):
-            return {f"{name}_probability": found[:, i] for i, name in enumerate(names)}
-        return {name: found[:, i] for i, name in enumerate(names)}
+        ending = "_probability" if self.kind in ("multilabel", "link") else ""
+        return {f"{name}{ending}": found[:, i] for i, name in enumerate(self._names(outputs.shape[1]))}
 
-    def columns(self, outputs: int) -> list[str]:
-        """The name of each output: that of its target, or, if a target has several columns, with their number."""
-        if len(self.targets) == outputs:
-            return list(self.targets)
-        return [f"{'_'.join(self.targets)}_{number}" for number in range(outputs)]
+    def _names(self, outputs: int) -> Sequence[str]:
+        """The name of each output."""
+        numbered = [f"{'_'.join(self.targets)}_{number}" for number in range(outputs)]
+        return next((names for names in (self.columns, self.targets) if len(names) == outputs), numbered)
 
 
 def node_features(graphs: Digraphs) -> dict[str, Tensor]:
@@ -140,7 +144,7 @@ def _chosen(features: Mapping[str, Tensor], expected: Mapping[str, int], side: s
         columns = 1 if found.ndim == 1 else found.shape[1]
         if columns != width:
             raise ValueError(f"{side} feature {name!r} has {columns} columns, but the model reads {width}")
-        wrong = (~found.float().isfinite()).reshape(len(found), -1).any(1)
+        wrong = (~found.float().isfinite()).reshape(len(found), columns).any(1)
         if found.is_floating_point() and bool(wrong.any()):
             row = int(wrong.nonzero()[0])
             raise ValueError(f"{side} feature {name!r} of {side} {row} is not finite: replace it by a number")

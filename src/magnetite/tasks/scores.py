@@ -16,8 +16,8 @@ from magnetite.batching import Batch
 if TYPE_CHECKING:
     from torchmetrics import Metric
 
-EXACT, THRESHOLDS = 10, 1001
-"""Up to so many classes the AUC is exact; beyond, it is computed from so many thresholds, to limit its memory."""
+MOST_RANKED = 1_000
+"""Number of classes or labels up to which there is an AUC: it needs the probabilities of all of them, for all rows."""
 
 AUC, COUNTS = "auc", "counts"
 
@@ -36,6 +36,7 @@ class Kind:
         loss: One loss per row from outputs, targets, and the standard deviation of each target.
         make: Functions that compute the metrics, by name, for a number of outputs.
         predict: Values or probabilities from outputs.
+        score: What the metrics take: the values or probabilities, or numbers in [0, 1] of the same order.
         dtype: The type in which the metrics take targets.
         single: Whether a row has one target, whatever the number of outputs.
     """
@@ -44,6 +45,7 @@ class Kind:
     loss: Callable[[Tensor, Tensor, Tensor], Float[Tensor, " rows"]]
     make: Callable[[int], dict[str, "Metric"]]
     predict: Callable[[Tensor], Tensor]
+    score: Callable[[Tensor], Tensor]
     dtype: torch.dtype = torch.long
     single: bool = False
 
@@ -74,7 +76,7 @@ class Scores:
         targets, selected = self.targets(batch)
         if bool(selected.any()):
             found, known = outputs[selected].double(), targets[selected].to(self.kind.dtype)
-            self.collection.update(self.kind.predict(found), known)
+            self.collection.update(self.kind.score(found), known)
 
     def compute(self) -> dict[str, float]:
         """The metrics by name; in regression of several targets, also those of each of them, such as `rmse/area`.
@@ -88,8 +90,9 @@ class Scores:
                 warnings.filterwarnings("ignore", message, UserWarning)
             self._fill_empty()
             computed = self.collection.compute()
+        counts = computed.pop(COUNTS, None)
         if AUC in computed:
-            computed[AUC] = _mean_auc(computed[AUC], computed.pop(COUNTS))
+            computed[AUC] = _mean_auc(computed[AUC], counts)
         for name, value in computed.items():
             found[name] = float(value.mean())
             if value.numel() > 1:
@@ -104,7 +107,7 @@ class Scores:
             metric: Any = each
             if isinstance(getattr(metric, "target", None), list) and not metric.target:
                 sample = deepcopy(metric)
-                sample.update(self.kind.predict(row), target)
+                sample.update(self.kind.score(row), target)
                 metric.preds, metric.target = [sample.preds[0][:0]], [sample.target[0][:0]]
 
 
@@ -112,6 +115,11 @@ def _mean_auc(values: Float[Tensor, "*outputs"], counts: Float[Tensor, " counts"
     """The mean AUC of the outputs that have both positive and negative targets; NaN if there are none."""
     defined = (counts[1:] > 0) & (counts[1:] < counts[0])
     return values.reshape(-1)[defined].mean()
+
+
+def _ordered(logits: Tensor) -> Tensor:
+    """Numbers in [0, 1] in the order of the logits, ½ for 0: probabilities of large logits would all be 1."""
+    return 0.5 + logits.atan() / torch.pi
 
 
 def _squared_error(outputs: Tensor, targets: Tensor, scale: Tensor) -> Float[Tensor, " rows"]:
@@ -166,12 +174,13 @@ def _errors(outputs: int) -> dict[str, Any]:
 def _of_classes(classes: int) -> dict[str, Any]:
     from torchmetrics.classification import MulticlassAccuracy, MulticlassAUROC, MulticlassF1Score
 
-    return {
+    found: dict[str, Any] = {
         "accuracy": MulticlassAccuracy(classes, average="micro"),
         "f1": MulticlassF1Score(classes, average="macro"),
-        AUC: MulticlassAUROC(classes, average="none", thresholds=None if classes <= EXACT else THRESHOLDS),
-        COUNTS: _counter(classes),
     }
+    if classes > MOST_RANKED:
+        return found
+    return {**found, AUC: MulticlassAUROC(classes, average="none"), COUNTS: _counter(classes)}
 
 
 def _of_labels(labels: int) -> dict[str, Any]:
@@ -180,12 +189,10 @@ def _of_labels(labels: int) -> dict[str, Any]:
     if labels == 1:
         found = {AUC: metrics.BinaryAUROC(), "f1": metrics.BinaryF1Score(), "accuracy": metrics.BinaryAccuracy()}
         return {**found, COUNTS: _counter(1)}
-    return {
-        AUC: metrics.MultilabelAUROC(labels, average="none", thresholds=None if labels <= EXACT else THRESHOLDS),
-        "f1": metrics.MultilabelF1Score(labels),
-        "accuracy": metrics.MultilabelAccuracy(labels),
-        COUNTS: _counter(labels),
-    }
+    found = {"f1": metrics.MultilabelF1Score(labels), "accuracy": metrics.MultilabelAccuracy(labels)}
+    if labels > MOST_RANKED:
+        return found
+    return {AUC: metrics.MultilabelAUROC(labels, average="none"), **found, COUNTS: _counter(labels)}
 
 
 def _of_links(outputs: int) -> dict[str, Any]:  # noqa: ARG001
@@ -265,6 +272,7 @@ KINDS: dict[str, Kind] = {
         _squared_error,
         _errors,
         lambda outputs: outputs,
+        lambda outputs: outputs,
         torch.float64,
     ),
     "classification": Kind(
@@ -272,14 +280,18 @@ KINDS: dict[str, Kind] = {
         _cross_entropy,
         _of_classes,
         lambda outputs: outputs.softmax(-1),
+        lambda outputs: outputs.softmax(-1),
         single=True,
     ),
-    "multilabel": Kind({"auc": True, "f1": True, "accuracy": True}, _binary_cross_entropy, _of_labels, torch.sigmoid),
+    "multilabel": Kind(
+        {"auc": True, "f1": True, "accuracy": True}, _binary_cross_entropy, _of_labels, torch.sigmoid, _ordered
+    ),
     "link": Kind(
         {"auc": True, "ap": True, "accuracy": True, "mrr": True, **dict.fromkeys(HITS, True)},
         _binary_cross_entropy,
         _of_links,
         torch.sigmoid,
+        _ordered,
     ),
 }
 """The kinds of targets by name."""

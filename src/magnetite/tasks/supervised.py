@@ -26,7 +26,7 @@ from magnetite.tasks.links import FOLDS, check_options, split_links
 from magnetite.tasks.links import SPLIT as LINKS
 from magnetite.tasks.metrics import query_of
 from magnetite.tasks.schema import Schema, node_features
-from magnetite.tasks.scores import HITS, KINDS, Kind, Scores
+from magnetite.tasks.scores import HITS, KINDS, MOST_RANKED, Kind, Scores
 from magnetite.tasks.targets import GIVEN, ROWS, Targets, check_resolved, mask_names, targets_of
 
 TARGET, SELECTED = "target", "selected"
@@ -199,6 +199,14 @@ class Supervised(HeldTask):
         }
         hidden = {*mask_names(features), *(self.target_names if self.level == "node" else ())}
         hidden |= {name for name in self.data_set.labels if name not in (self.features or ())}
+        encoded = next(
+            (name for name in features if self.level == LINK and name.endswith("_pe") and name not in named), None
+        )
+        if encoded is not None and self.features is None:
+            raise ValueError(
+                f"node feature {encoded!r} is the encoding of all edges, with those to be predicted: remove it, or "
+                "name the features that the model may read"
+            )
         return self._inputs({name: values for name, values in features.items() if name not in hidden}, "node")
 
     @cached_property
@@ -235,7 +243,9 @@ class Supervised(HeldTask):
             {name: size if isinstance(size, int) else len(size) for name, size in each.items()} for each in inputs
         )
         texts = {name: self.data_set.classes[name] for name in nodes if name in self.data_set.classes}
-        return Schema(self.level, self._kind_name, self.target_names, self.targets.classes, nodes, edges, texts)
+        classes = self.targets.classes
+        columns = () if classes else self.targets.names
+        return Schema(self.level, self._kind_name, self.target_names, classes, nodes, edges, texts, columns)
 
     def derived(self, preset: str, epochs: float | None = None) -> dict[str, dict[str, Any]]:
         """Batch size and number of epochs for this number of training graphs; warm-up follows from the epochs.
@@ -263,8 +273,10 @@ class Supervised(HeldTask):
         return tables
 
     def embedding(self) -> Embeddings:
-        """One vector per category, and a linear layer for quantities, standardised as in training."""
+        """One vector per category, and a linear layer for quantities, standardised by the training nodes."""
         values = self.held("train").graphs.node_features
+        if self.rows == "node":
+            values = {name: column[values[SELECTED]] for name, column in values.items()}
         return _embedding(self.node_inputs, values, LinearNodes, CategoryNodes)
 
     def edge_embedding(self) -> Embeddings:
@@ -325,7 +337,7 @@ class Supervised(HeldTask):
     def metric(self, device: torch.device | str = "cpu") -> Scores:
         """The metrics of this kind of target."""
         outputs = self.targets.outputs
-        return Scores(self._kind, outputs, self.schema().columns(outputs), self.rows_of, device)
+        return Scores(self._kind, outputs, self.targets.names, self.rows_of, device)
 
     def rows_of(self, batch: Batch) -> tuple[Shaped[Tensor, "rows ..."], Bool[Tensor, " rows"]]:
         """The targets in a batch, and which of them are real and belong to the split."""
@@ -370,6 +382,8 @@ class Supervised(HeldTask):
     def _check_selectable(self) -> None:
         """Raise an error if the validation split is too small or too uniform for the metric that chooses the model."""
         valid = self.targets.values[self.targets.masks["valid"]]
+        if self.selects == "auc" and self.targets.outputs > MOST_RANKED:
+            raise ValueError(f"select auc takes at most {MOST_RANKED} classes or labels: select another metric")
         if self.selects == "r2" and len(valid) < 2:
             raise ValueError("select r2 needs at least two validation targets, got 1: select another metric")
         if self.selects == "r2" and bool((valid == valid[0]).all(0).any()):
@@ -434,7 +448,9 @@ class Supervised(HeldTask):
         return examples if bool(chosen.all()) else examples.select(chosen.nonzero().squeeze(1))
 
     def _inputs(self, features: Mapping[str, Tensor], side: str) -> dict[str, Columns]:
-        known = {*node_features(self.data_set.graphs), *self.data_set.graphs.edge_features, "weight"}
+        graphs = self.data_set.graphs
+        weight = () if graphs.weights is None else ("weight",)
+        known = {*node_features(graphs), *graphs.edge_features, *weight}
         for name in (*(self.features or ()), *self.continuous):
             if name not in known:
                 raise ValueError(f"the data have no feature {name!r}: they have {', '.join(sorted(known))}")
@@ -503,7 +519,7 @@ def _columns(name: str, values: Tensor, side: str, continuous: bool) -> Columns:
         )
     width = 1 if values.ndim == 1 else values.shape[1]
     if values.is_floating_point() or continuous:
-        wrong = (~values.double().isfinite()).reshape(len(values), -1).any(1).nonzero()
+        wrong = (~values.double().isfinite()).reshape(len(values), width).any(1).nonzero()
         if len(wrong):
             raise ValueError(f"{side} feature {name!r} of {side} {int(wrong[0])} is not finite: replace it by a number")
         check_resolved(values, f"{side} feature {name!r}")
@@ -528,4 +544,8 @@ def _embedding(inputs: Mapping[str, Columns], values: Mapping[str, Tensor], line
             part.fit(values[name])
             parts.append(part)
     categories = {name: size for name, size in inputs.items() if not isinstance(size, int)}
-    return [*parts, category(categories, unseen=True)] if categories else parts or None
+    if categories:
+        part = category(categories)
+        part.fit(values)
+        parts.append(part)
+    return parts or None

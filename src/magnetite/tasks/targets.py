@@ -1,6 +1,6 @@
 """Targets of your own data as one tensor of rows, and which rows each split has."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -24,6 +24,9 @@ MASKS = {
 }
 """Names by which masks and ids of the splits are known."""
 
+EXACT = 2**53
+"""From here on, floating-point numbers do not tell whole numbers apart."""
+
 RESOLVED = 0.05
 """Largest rounding error of a quantity in single precision, as a share of its standard deviation."""
 
@@ -45,12 +48,14 @@ class Targets:
         graph: Graph of each row.
         masks: The rows of each split.
         classes: The classes as they are written in the data, in classification.
+        names: The name of each column: that of its target, with a number if the target has several columns.
     """
 
     values: Shaped[Tensor, "rows ..."]
     graph: Int[Tensor, " rows"]
     masks: Masks
     classes: tuple[Any, ...] = ()
+    names: tuple[str, ...] = ()
 
     @property
     def outputs(self) -> int:
@@ -77,6 +82,9 @@ def targets_of(data: DataSet, names: Sequence[str], level: str, kind: str, split
     if masks:
         columns = [_without_unused(column, masks) for column in columns]
     for name, column in zip(names, columns, strict=True):
+        if name in data.classes and kind != "classification":
+            texts = ", ".join(map(repr, data.classes[name][:3]))
+            raise ValueError(f"target {name!r} is text ({texts}, …), but {kind} needs numbers: use kind classification")
         _check_known(column, name, level, data, graph)
     values, classes = _ENCODED[kind](columns, names)
     if isinstance(chosen, tuple):
@@ -86,8 +94,10 @@ def targets_of(data: DataSet, names: Sequence[str], level: str, kind: str, split
             raise ValueError(f"the {split} split has no {level}: give every split at least one")
     if classes and names[0] in data.classes:
         classes = tuple(data.classes[names[0]][number] for number in classes)
+    if len(classes) == 1:
+        raise ValueError(f"target {names[0]!r} has the single class {classes[0]!r}: there is nothing to learn")
     _check_classes(values, masks, classes, names)
-    return Targets(values, graph, masks, classes)
+    return Targets(values, graph, masks, classes, tuple(_column_names(columns, names)))
 
 
 def mask_names(features: Mapping[str, Tensor]) -> tuple[str, ...]:
@@ -132,7 +142,7 @@ def _check_known(
         found = "missing" if name in data.classes else _shown(values[row].tolist())
         raise ValueError(
             f"target {name!r} of {data.described(level, row, int(graph[row]))} is {found}: give it a value, or leave "
-            f"the {level} out"
+            f"the {level} out of the splits"
         )
 
 
@@ -183,9 +193,12 @@ def _classes(columns: Sequence[Tensor], names: Sequence[str]) -> tuple[Int[Tenso
         )
     if column.is_floating_point() and not bool((column == column.round()).all()):
         raise ValueError(f"target {names[0]!r} has fractions, but classes are whole numbers: use kind regression")
+    if column.is_floating_point() and bool((column.double().abs() >= EXACT).any()):
+        raise ValueError(
+            f"target {names[0]!r} has the class {_largest(column):.17g}, beyond the whole numbers that floating-point "
+            "numbers tell apart: number the classes from 0"
+        )
     classes, numbers = torch.unique(column.long(), return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"target {names[0]!r} has the single class {int(classes[0])}: there is nothing to learn")
     return numbers.reshape(-1), tuple(classes.tolist())
 
 
@@ -228,7 +241,8 @@ def chosen_split(data: DataSet, features: Mapping[str, Tensor], splits: Any) -> 
         if splits not in data.splits:
             if splits == GIVEN:
                 raise ValueError("the splits of this run were given in memory: make the task again, with the same ones")
-            raise ValueError(f"unknown split {splits!r}: choose one of {', '.join(data.splits) or 'none (draw one)'}")
+            known = ", ".join(data.splits) or "none, or give fractions"
+            raise ValueError(f"unknown split {splits!r}: choose one of {known}")
         splits = data.splits[splits]
     if splits is masks and (columns := next(iter(masks.values())).shape[1:]):
         raise ValueError(f"the masks have {columns[0]} splits: choose one with splits, '0' to '{columns[0] - 1}'")
@@ -352,10 +366,12 @@ def drawn_masks(
     if (
         len(numbers) != len(SPLITS)
         or len(fractions) != len(SPLITS)
-        or min(numbers) <= 0
+        or not all(number > 0 for number in numbers)
         or abs(sum(numbers) - 1) > 1e-6
     ):
-        raise ValueError(f"splits must be three fractions that add up to 1, such as [0.8, 0.1, 0.1], got {fractions}")
+        raise ValueError(
+            f"splits must be three fractions above 0 that add up to 1, such as [0.8, 0.1, 0.1], got {fractions}"
+        )
     by_graph = graphs > 1 and len(graph) != graphs
     count = graphs if by_graph else len(graph)
     if count < len(SPLITS):
@@ -397,6 +413,11 @@ def _check_classes(values: Tensor, masks: Masks, classes: tuple[Any, ...], names
                 f"class {classes[missing[0]]!r} of target {names[0]!r} is in the {split} split, but not in training: "
                 "it cannot be learned; remove it, or draw other splits"
             )
+
+
+def _column_names(columns: Sequence[Tensor], names: Sequence[str]) -> Iterator[str]:
+    for column, name in zip(columns, names, strict=True):
+        yield from [name] if column.shape[1] == 1 else [f"{name}_{number}" for number in range(column.shape[1])]
 
 
 def _described(values: Tensor) -> str:

@@ -19,6 +19,7 @@ from magnetite.tasks import Examples, Task
 from magnetite.tasks.datasets import data_set
 from magnetite.tasks.links import node_pairs, pairs_in_table
 from magnetite.tasks.schema import Schema
+from magnetite.tasks.targets import as_ids
 from magnetite.training import runs
 from magnetite.training.checkpoints import load
 from magnetite.training.config import Config, Data, configuration
@@ -128,29 +129,32 @@ class Run:
         Args:
             sources: Paths as in `Supervised`.
             pairs: A table of the node pairs to predict for, with columns `source` and `target`, and `graph` with the
-                number of the graph, if there are several; all node pairs by default.
+                file or the number of the graph, if there are several; all node pairs by default.
         """
         sets = [data_set(source) for source in sources]
         graphs = Digraphs.concat(self.schema.read(each) for each in sets)
+        files = [name for each in sets for name in each.names or [""] * len(each.graphs)]
+        labels = np.array(files if all(files) else range(len(graphs)))
         names = [name for each in sets for name in each.graphs.names or node_numbers(each.graphs)]
         query = None
         if pairs is not None:
             self._check_pairs()
-            query = pairs_in_table(read_table(Path(pairs)), graphs, names)
+            query = pairs_in_table(read_table(Path(pairs)), graphs, names, files if all(files) else None)
         query = self._query(graphs, query)
-        columns: dict[str, Any] = {"graph": np.arange(len(graphs))}
+        columns: dict[str, Any] = {"graph": labels}
         if self.schema.rows == "node":
-            columns = {"graph": graphs.node_graph.numpy(), "node": names}
+            columns = {"graph": labels[graphs.node_graph.numpy()], "node": names}
         elif query is not None:
             graph = torch.repeat_interleave(query.counts)
             ends = (query.nodes + graphs.node_ptr[graph]).tolist()
-            columns = {"graph": graph.numpy()}
+            columns = {"graph": labels[graph.numpy()]}
             columns |= {
                 side: [names[node] for node in nodes] for side, nodes in zip(("source", "target"), ends, strict=True)
             }
         answers = self.schema.table(self.outputs(graphs, query))
         return columns | {
-            name: column.numpy() if isinstance(column, Tensor) else column for name, column in answers.items()
+            f"predicted_{name}" if name in columns else name: column.numpy() if isinstance(column, Tensor) else column
+            for name, column in answers.items()
         }
 
     @torch.no_grad()
@@ -163,6 +167,8 @@ class Run:
         """
         schema, model = self.schema, self.model
         graphs = schema.read(data_set(graphs))
+        if not len(graphs):
+            raise ValueError("there are no graphs to predict for: give at least one")
         query = self._query(graphs, pairs)
         encodings = {} if model.position is None else model.position.encodings()
         device = next(model.parameters()).device
@@ -202,7 +208,10 @@ class Run:
             return QueryPairs.all_of(graphs)
         if isinstance(pairs, QueryPairs):
             return pairs
-        nodes = torch.from_numpy(node_pairs(pairs, graphs, "pairs"))
+        given = as_ids(pairs, "pairs")
+        if given.ndim == 2 and given.shape[0] != 2:
+            raise ValueError(f"pairs must have the shape [2, m], sources and targets, got {tuple(given.shape)}")
+        nodes = torch.from_numpy(node_pairs(given, graphs, "pairs"))
         counts = torch.tensor([0, nodes.shape[1]])
         labels = torch.zeros(nodes.shape[1], dtype=torch.int16)
         return QueryPairs(node_ptr=graphs.node_ptr, query_ptr=counts, nodes=nodes, labels=labels)
