@@ -1,4 +1,4 @@
-"""Classify the nodes of one directed graph, some of which have labels.
+"""Classify the nodes of one directed graph from the labels of some of them.
 
 The graph is a block model: 5 groups in a cycle, and most edges lead from a group to the next one. Within a group and
 without direction, all nodes look alike, so a model must see which way the edges point.

@@ -365,13 +365,55 @@ def test_text_is_no_number_to_predict(kind, tmp_path):
 def test_a_column_of_both_tables_is_not_text_in_one_of_them(change, tmp_path):
     nodes = change(NODES).replace("role", "kind")
     folder = write(tmp_path, {**GRAPHS, "labels.csv": LABELS, "nodes.csv": nodes})
-    refused(lambda: Supervised(folder), "both have a column 'kind', one of text: rename one")
+    refused(lambda: Supervised(folder), "two tables have a column 'kind', one of text: rename one")
 
 
 def test_class_numbers_that_floats_do_not_tell_apart_are_refused(tmp_path):
     labels = LABELS.replace("1.5", "1").replace(",4,", f",{2**64},").replace(",3,", f",{2**65},")
     folder = write(tmp_path, {**GRAPHS, "labels.csv": labels})
     refused(lambda: Supervised(folder, kind="classification"), "has the class 3.689348.*19, beyond the whole numbers")
+
+
+PAIRS = """graph,source,target,distance,split
+b,0,2,2,train
+a.csv,u,w,2,test
+b,3,0,-1,valid
+c,p,q,1,train
+a,v,w,1,train
+"""
+
+
+def test_pairs_have_targets_by_name(tmp_path):
+    folder = write(tmp_path, {**GRAPHS, "labels.csv": LABELS, "pairs.csv": PAIRS})
+    task = Supervised(folder, target="distance", level="pair")
+    pairs = task.data_set.pairs
+    assert pairs.counts.tolist() == [2, 2, 1, 0] and pairs.labels.tolist() == [2, 1, 2, -1, 1]
+    assert pairs.nodes.tolist() == [[0, 1, 0, 3, 0], [2, 2, 2, 0, 1]]
+    assert task.targets.masks["valid"].tolist() == [False, False, False, True, False]
+    assert [len(task.examples(split)) for split in ("train", "valid", "test")] == [3, 1, 1]
+    assert Supervised(folder).targets.masks["valid"].tolist() == [False, False, True, False]  # of the graphs
+    words = PAIRS.replace("2,t", "far,t").replace("1,", "near,").replace("-near", "far")
+    classes = write(tmp_path / "words", {**GRAPHS, "pairs.csv": words})
+    assert Supervised(classes, target="distance", level="pair", kind="classification").targets.classes == (
+        "far",
+        "near",
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (("distance", "y"), "have the target 'y', got 'distance'"),
+        (("b,3,0", "b,3,9"), "pairs.csv line 4: b.txt has no node '9'"),
+        (("c,p,q", "e,p,q"), "pairs.csv line 5: there is no graph file 'e'"),
+        (("2,train", ",train"), "target 'distance' of pair 2 .b.txt. is nan"),
+        ((",distance", ""), "needs one column with a target"),
+    ],
+)
+def test_damaged_tables_of_pairs_are_refused(change, match, tmp_path):
+    text = PAIRS.replace(*change) if change[1] else "\n".join(",".join(line.split(",")[:3]) for line in PAIRS.split())
+    folder = write(tmp_path, {**GRAPHS, "pairs.csv": text})
+    refused(lambda: Supervised(folder, target="distance", level="pair"), match)
 
 
 def test_values_beyond_single_precision_are_refused_by_name(tmp_path):

@@ -6,7 +6,8 @@ A data set on disk is a file that `magnetite.read` reads, or a folder in one of 
   `splits/NAME/{train,valid,test}.csv`, with ids;
 - OGB's CSV layout: `raw/edge.csv.gz`, `raw/num-node-list.csv.gz`, …, and `split/NAME/` (see `magnetite.io.ogb`);
 - graph files of any format with a table `labels.csv`, which has a column `graph` with the name of the file, one column
-  per target and optionally `split`; and optionally `nodes.csv`, with columns `graph`, `node`, features and targets, and
+  per target and optionally `split`; and optionally `nodes.csv`, with columns `graph`, `node`, features and targets,
+  `pairs.csv`, with columns `graph`, `source`, `target`, one with the target of the pair and optionally `split`, and
   `links.csv`, with columns `graph`, `source`, `target` and `split`, for tasks about links;
 - what `magnetite data` writes, or `magnetite encode` to a folder.
 
@@ -57,7 +58,8 @@ class DataSet:
         source: Folder, file or name from which the data can be read again; None for data in memory.
         classes: The texts that the numbers 0, 1, … of a feature stand for, by its name; −1 stands for none.
         labels: Node features that are targets: a model reads them only if they are named in `features`.
-        names: The name of each graph, such as its file, for messages.
+        names: The name of each graph, such as its file.
+        pair_target: Name of the target of the node pairs, if it has one.
     """
 
     graphs: Digraphs
@@ -67,6 +69,7 @@ class DataSet:
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
     names: tuple[str, ...] | None = None
+    pair_target: str | None = None
 
     @cached_property
     def fingerprint(self) -> str:
@@ -158,8 +161,7 @@ def _of_ogb(folder: Path) -> DataSet:
 
 def _of_labelled(folder: Path) -> DataSet:
     """Graph files with a table of labels."""
-    found = read_labelled(folder)
-    return DataSet(found.graphs, splits=found.splits, classes=found.classes, names=found.names)
+    return DataSet(**vars(read_labelled(folder)))
 
 
 def _of_shards(folder: Path) -> DataSet:
@@ -202,7 +204,9 @@ LAYOUTS: dict[str, Layout] = {
         lambda folder: (folder / shards.MANIFEST).is_file(), _of_shards, f"{shards.MANIFEST} of `magnetite data`"
     ),
     "ogb": Layout(is_ogb, _of_ogb, "raw/edge.csv.gz and raw/num-node-list.csv.gz as in OGB"),
-    "labelled": Layout(is_labelled, _of_labelled, "graph files with a table labels.csv, nodes.csv or links.csv"),
+    "labelled": Layout(
+        is_labelled, _of_labelled, "graph files with a table labels.csv, nodes.csv, pairs.csv or links.csv"
+    ),
     "saved": Layout(lambda folder: bool(saved_files(folder)), _of_saved, ".safetensors files written by Digraphs.save"),
     "files": Layout(lambda folder: bool(graph_files(folder)), _of_labelled, "graph files, for links"),
 }

@@ -1,6 +1,7 @@
 """Graph files with tables.
 
-`labels.csv` has targets of the graphs, `nodes.csv` features and targets of the nodes, `links.csv` a split of the edges.
+`labels.csv` has targets of the graphs, `nodes.csv` features and targets of the nodes, `pairs.csv` targets of node
+pairs, `links.csv` a split of the edges.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,11 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from magnetite.batching import QueryPairs
 from magnetite.graphs import FORMATS, Digraphs, node_numbers, read_graphs
 from magnetite.io.tables import TABLES, Table, existing, read_table
+from magnetite.packed import starts
 from magnetite.tasks.base import SPLITS
 
-LABELS, NODES, LINKS = "labels", "nodes", "links"
+TABLE_NAMES = LABELS, NODES, PAIRS, LINKS = "labels", "nodes", "pairs", "links"
 """Names of the tables."""
 
 GRAPH, NODE, SOURCE, TARGET, SPLIT = "graph", "node", "source", "target", "split"
@@ -38,17 +41,21 @@ class Labelled:
         names: The file of each graph.
         splits: The split of the graphs, by the name of its table.
         classes: The texts of the class numbers 0, 1, …, by the name of the column; −1 where there is none.
+        pairs: Node pairs with targets.
+        pair_target: Name of the column with the targets of the pairs.
     """
 
     graphs: Digraphs
     names: tuple[str, ...]
     splits: dict[str, dict[str, Tensor]] = field(default_factory=dict)
     classes: Classes = field(default_factory=dict)
+    pairs: QueryPairs | None = None
+    pair_target: str | None = None
 
 
 def is_labelled(folder: Path) -> bool:
-    """Whether a folder has graph files and a table of labels, nodes or links."""
-    return any(existing(folder, name, TABLES) for name in (LABELS, NODES, LINKS)) and bool(graph_files(folder))
+    """Whether a folder has graph files and a table of labels, nodes, node pairs or links."""
+    return any(existing(folder, name, TABLES) for name in TABLE_NAMES) and bool(graph_files(folder))
 
 
 def read_labelled(folder: Path) -> Labelled:
@@ -61,13 +68,15 @@ def read_labelled(folder: Path) -> Labelled:
         _add_nodes(found, read_table(path))
     if (path := existing(folder, LINKS, TABLES)) is not None:
         _add_links(found, read_table(path))
+    if (path := existing(folder, PAIRS, TABLES)) is not None:
+        _add_pairs(found, read_table(path))
     return found
 
 
 def graph_files(folder: Path) -> list[Path]:
     """The graph files of a folder, or of `graphs/` in it, sorted."""
     place = folder / "graphs" if (folder / "graphs").is_dir() else folder
-    tables = {f"{name}{extension}" for name in (LABELS, NODES, LINKS) for extension in TABLES} | {"splits.json"}
+    tables = {f"{name}{extension}" for name in TABLE_NAMES for extension in TABLES} | {"splits.json"}
     return sorted(
         path
         for path in place.iterdir()
@@ -165,6 +174,29 @@ def _add_links(found: Labelled, table: Table) -> None:
     found.graphs = graphs.replace(edge_features={**graphs.edge_features, **masks})
 
 
+def _add_pairs(found: Labelled, table: Table) -> None:
+    """Add node pairs with the target in the only column beside those that name the pair, and the split."""
+    graphs, names = found.graphs, found.graphs.names or node_numbers(found.graphs)
+    graph, ends = nodes_in_table(table, graphs, names, found.names)
+    targets = [name for name in table.columns if name not in (GRAPH, SOURCE, TARGET, SPLIT)]
+    if len(targets) != 1:
+        raise ValueError(
+            f"{table.path} needs one column with a target beside those of the pair and the split, got "
+            f"{', '.join(targets) or 'none'}"
+        )
+    order = np.argsort(graph, kind="stable")
+    values = _features(found, table, order, [name for name in table.columns if name not in targets], {}, PAIRS)
+    found.pair_target, labels = next(iter(values.items()))
+    found.pairs = QueryPairs(
+        node_ptr=graphs.node_ptr,
+        query_ptr=starts(torch.bincount(torch.from_numpy(graph), minlength=len(graphs))),
+        nodes=torch.from_numpy((ends - graphs.node_ptr.numpy()[graph])[:, order]),
+        labels=labels,
+    )
+    if SPLIT in table.columns:
+        found.splits[PAIRS] = _split(table, order)
+
+
 def nodes_in_table(
     table: Table, graphs: Digraphs, names: Sequence[str], files: Sequence[str] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -258,7 +290,7 @@ def _features(
         values = table.values(name)
         beside = {**found.graphs.graph_features, **found.graphs.node_features}
         if name in found.classes or (isinstance(values, list) and name in beside):
-            raise ValueError(f"{table.path}: {LABELS} and {NODES} both have a column {name!r}, one of text: rename one")
+            raise ValueError(f"{table.path}: two tables have a column {name!r}, one of text: rename one of them")
         if isinstance(values, list):
             found.classes[name] = tuple(sorted({each for each in values if each}))
             number = {text: number for number, text in enumerate(found.classes[name])}

@@ -1,7 +1,7 @@
 """Targets of your own data as one tensor of rows, and which rows each split has."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -13,6 +13,7 @@ from torch import Tensor
 from magnetite.batching.buckets import epoch_order
 from magnetite.tasks.base import SPLITS
 from magnetite.tasks.datasets import DataSet
+from magnetite.tasks.labelled import PAIRS
 
 FRACTIONS = (0.8, 0.1, 0.1)
 """Sizes of training, validation and test split, where data have no split of their own."""
@@ -76,6 +77,9 @@ def targets_of(data: DataSet, names: Sequence[str], level: str, kind: str, split
         seed: Seed of a drawn split.
     """
     columns = [_column(data, name, level) for name in names]
+    if PAIRS in data.splits:  # of node pairs, for nothing else
+        own = {name: split for name, split in data.splits.items() if (name == PAIRS) == (level == "pair")}
+        data = replace(data, splits=own)
     graph = _graph_of_rows(data, level)
     chosen = chosen_split(data, data.graphs.node_features if level == "node" else {}, splits)
     masks = given_masks(chosen, graph, len(data.graphs), level) if isinstance(chosen, Mapping) else {}
@@ -109,7 +113,12 @@ def mask_names(features: Mapping[str, Tensor]) -> tuple[str, ...]:
 def _column(data: DataSet, name: str, level: str) -> Shaped[Tensor, "rows columns"]:
     if level == "pair":
         if data.pairs is None:
-            raise ValueError("level pair needs node pairs with targets: give a DataSet with pairs=QueryPairs(…)")
+            raise ValueError(
+                "level pair needs node pairs with targets: give a folder with pairs.csv, or in Python "
+                "mt.tasks.DataSet(graphs, pairs=mt.batching.QueryPairs(…))"
+            )
+        if data.pair_target not in (None, name):
+            raise ValueError(f"the node pairs have the target {data.pair_target!r}, got {name!r}: name it as target")
         values = data.pairs.labels
     else:
         known = data.graphs.graph_features if level == "graph" else data.graphs.node_features
