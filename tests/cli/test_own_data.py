@@ -71,6 +71,24 @@ def test_a_run_is_evaluated_and_resumed(trained, monkeypatch, capsys):
     assert call(monkeypatch, capsys, "train", "--resume", "--out", trained)[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("given", "features", "continuous"),
+    [
+        (["--features", "x", "--continuous", "x"], ["x"], ["x"]),
+        (["--features", "x, edge_attr,", "--continuous", "x,"], ["x", "edge_attr"], ["x"]),
+        (["--set", "task.features=x,edge_attr", "--set", "task.continuous=x"], ["x", "edge_attr"], ["x"]),
+        (["--features", "none", "--set", 'task.continuous=["x"]'], None, ["x"]),
+    ],
+)
+def test_lists_of_names_may_be_one_name(tmp_path, monkeypatch, capsys, given, features, continuous):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["train", "--data", CIRCUITS, "--target", "dsp,", *given, *SMALL, "--dry-run"]
+    code, stdout, stderr = call(monkeypatch, capsys, *arguments)
+    assert code == 0, stderr
+    task = json.JSONDecoder().raw_decode(stdout)[0]["task"]
+    assert (task["target"], task["features"], task["continuous"]) == (["dsp"], features, continuous)
+
+
 def test_changed_data_are_refused(tmp_path, monkeypatch, capsys):
     def write(shift: float) -> None:
         graphs = mt.Digraphs.from_edges([np.array([[0, 1], [1, 2]])] * 20)
