@@ -189,7 +189,7 @@ def encode(
     if plot is not None:
         from magnetite.plots import check_drawable
 
-        check_drawable(graphs)
+        check_drawable(graphs, vector or 0)
     names = graphs.names or node_numbers(graphs)
     unnamed = graphs.replace(names=None)  # the cache is found by content, whatever the nodes are called
     result = _with_progress(method, unnamed.to(device_named(device)), cache).to("cpu")
