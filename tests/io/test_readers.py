@@ -5,6 +5,7 @@ import zipfile
 import networkx as nx
 import numpy as np
 import pytest
+import torch
 from scipy.sparse import eye_array, save_npz
 
 import magnetite as mt
@@ -367,6 +368,30 @@ def test_graphml_of_networkx_may_have_a_key_per_type(tmp_path):
     assert graphs.weights.tolist() == [2, 0.5]
     assert graphs.node_features["x"].tolist() == [1, 0.5, 2]
     assert graphs.node_features["y"].tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize("form", ["graphml", "gml", "json", "nodes"])
+def test_features_beyond_single_precision_keep_their_values(tmp_path, form):
+    values = {"large": [1e39, -0.5], "small": [1e38, 0.5], "endless": [float("inf"), 1.0]}
+    nodes = [{"id": own} | {name: each[i] for name, each in values.items()} for i, own in enumerate("ab")]
+    if form == "nodes":
+        lines = [",".join(["node", *values]), *(",".join(str(cell) for cell in node.values()) for node in nodes)]
+        (tmp_path / "nodes.csv").write_text("\n".join(lines))
+        (tmp_path / "a.csv").write_text("source,target\na,b\n")
+        features = mt.read(tmp_path / "a.csv", nodes=tmp_path / "nodes.csv").node_features
+    else:
+        graph = nx.DiGraph([("a", "b")])
+        for node in nodes:
+            graph.nodes[node["id"]].update({name: node[name] for name in values})
+        path = tmp_path / f"a.{form}"
+        if form == "json":
+            path.write_text(json.dumps({"directed": True, "nodes": nodes, "links": [{"source": "a", "target": "b"}]}))
+        else:
+            {"graphml": nx.write_graphml, "gml": nx.write_gml}[form](graph, path)
+        features = mt.read(path).node_features
+    assert set(features) == {"large", "small"}
+    assert features["large"].dtype == torch.float64 and features["large"].tolist() == [1e39, -0.5]
+    assert features["small"].dtype == torch.float32
 
 
 def test_entities_are_not_expanded(tmp_path):

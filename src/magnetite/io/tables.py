@@ -83,6 +83,17 @@ def whole(column: np.ndarray, path: Path, first_line: int) -> np.ndarray:
     raise ValueError(f"{path} line {line}: expected a whole number, got {'nothing' if value != value else value}")
 
 
+def narrowed(values: np.ndarray) -> np.ndarray:
+    """Floating-point features as float32, as models read them, unless a value is too large for it; others unchanged.
+
+    >>> narrowed(np.array([0.5, 1e38])).dtype, narrowed(np.array([0.5, 1e39])).dtype, narrowed(np.array([1])).dtype
+    (dtype('float32'), dtype('float64'), dtype('int64'))
+    """
+    if values.dtype.kind != "f" or (np.isfinite(values) & (np.abs(values) > np.finfo(np.float32).max)).any():
+        return values
+    return values.astype(np.float32)
+
+
 @dataclass(frozen=True)
 class Table:
     """Columns by name, as they are written.

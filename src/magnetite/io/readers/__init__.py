@@ -60,4 +60,4 @@ DOCUMENTS: dict[str, tuple[Callable[[Path, Weight], EdgeList], str]] = {
 READERS = {extension: content for extension, (_, content) in (ROWS | DOCUMENTS).items()}
 """The expected content of each format, by file extension."""
 
-__all__ = ["READERS", "ROWS", "Nodes", "Weight", "check_cost", "read_edges", "read_nodes"]
+__all__ = ["FREE_NODES", "READERS", "ROWS", "Nodes", "Weight", "check_cost", "read_edges", "read_nodes"]
