@@ -30,7 +30,7 @@ from magnetite.io.storage import (
     write_json,
 )
 from magnetite.nn import GraphModel
-from magnetite.tasks.base import SPLITS
+from magnetite.tasks.base import SPLITS, Task
 from magnetite.tasks.schema import Schema
 from magnetite.training.checkpoints import FOLDER, Checkpoints
 from magnetite.training.config import Config, changed
@@ -126,6 +126,7 @@ def train(config: Config, folder: Path, machine: Machine, resume: bool = False) 
 
     fabric = machine.fabric(config.run.precision)
     trainer = Trainer(config, folder, fabric)  # first, so that a model that cannot be built leaves no folder
+    _check_sizes(config.task, trainer.encodings)
     main = fabric.is_global_zero
     if main:
         _check_folder(folder, resume)  # before anything is written, the lock included
@@ -365,6 +366,15 @@ def _result(trainer: "Trainer", figures: Mapping[str, Any]) -> dict[str, Any]:
         "data": trainer.data.mode,
         "figures": dict(figures),
     }
+
+
+def _check_sizes(task: Task, encodings: Mapping[str, Any]) -> None:
+    """Raise an error if a graph of given data is too large for an encoding that has a `check_size`."""
+    checks = [encoding.check_size for encoding in encodings.values() if hasattr(encoding, "check_size")]
+    if checks and not task.generates:
+        largest = max(task.split(name).sizes.stop - 1 for name in SPLITS)
+        for check in checks:
+            check(largest)
 
 
 def _check_folder(folder: Path, resume: bool) -> None:
