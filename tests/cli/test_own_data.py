@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -104,7 +105,7 @@ def test_predictions_do_not_replace_files_of_the_run(trained, monkeypatch, capsy
 )
 def test_predictions_do_not_replace_inputs(trained, tmp_path, monkeypatch, capsys, arguments, message):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "data").symlink_to(CIRCUITS)
+    shutil.copytree(CIRCUITS, tmp_path / "data")
     (tmp_path / "pairs.csv").write_text("source,target\n0,1\n")
     code, _, stderr = call(monkeypatch, capsys, "predict", trained, *arguments)
     assert (code, stderr.count("\n")) == (2, 1) and message in stderr

@@ -118,7 +118,7 @@ def test_integers_beyond_64_bits_are_floats(tmp_path):
     assert found.values("b").tolist() == [[1, 2.0**64], [1, -(2.0**63)]] and found.values("b").dtype == np.float64
 
 
-@pytest.mark.parametrize("cell", [10**400, [0.5, -(10**400)]])
+@pytest.mark.parametrize("cell", [10**400, [0.5, -(10**400)]], ids=["number", "list"])
 def test_integers_beyond_any_float_are_refused_with_their_row(tmp_path, cell):
     found = table(tmp_path, json.dumps([{"a": [1, 2] if isinstance(cell, list) else 1}, {"a": cell}]), "t.json")
     with pytest.raises(ValueError, match=r"t\.json row 2: 'a' has an integer of 401 digits, which is too large"):
