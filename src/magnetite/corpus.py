@@ -37,7 +37,7 @@ from magnetite.packed import Packed
 from magnetite.tasks import shards
 from magnetite.tasks.base import Examples
 from magnetite.tasks.datasets import LAYOUTS, data_set, saved_files
-from magnetite.tasks.labelled import graph_files, is_labelled, joined
+from magnetite.tasks.labelled import graph_files, joined
 from magnetite.version import __version__
 from magnetite.workers import Workers, start
 
@@ -135,6 +135,17 @@ def encode_corpus(
     return EncodedCorpus(folder)
 
 
+def read_corpus(inputs: Sequence[str | Path], weight: Weight = True) -> Digraphs:
+    """All graphs of a corpus, without features, as `encode_corpus` reads them.
+
+    Args:
+        inputs: As in `encode_corpus`.
+        weight: As in `magnetite.read`.
+    """
+    graphs = (unit.checked(weight) for unit in _units(inputs))
+    return Digraphs.concat(each.replace(node_features={}, edge_features={}, graph_features={}) for each in graphs)
+
+
 @dataclass(frozen=True)
 class Settings:
     """What determines the content of a corpus, beside its inputs.
@@ -196,15 +207,15 @@ class Saved:
         """The input in messages."""
         return str(self.path)
 
-    def checked(self, _weight: Weight) -> Digraphs:
+    def checked(self, weight: Weight) -> Digraphs:
         """The graphs, after everything in the file was verified."""
         tensors, metadata = read_tensors(self.path)
         if "shard" in metadata:
-            return Examples.from_tensors(tensors).graphs
+            return with_weight(Examples.from_tensors(tensors).graphs, weight)
         found, problem = Digraphs._of_file(tensors, metadata)
         if found is None:
             raise DamagedFile(f"{self.path} {problem}")
-        return found
+        return with_weight(found, weight)
 
     def graphs(self, weight: Weight, span: tuple[int, int]) -> Digraphs:
         """Some of the graphs of a file that has been checked."""
@@ -251,9 +262,9 @@ class Whole:
     shard: bytes = b""
     held: ClassVar[bool] = True
 
-    def checked(self, _weight: Weight) -> Digraphs:
+    def checked(self, weight: Weight) -> Digraphs:
         """The graphs."""
-        return _whole(self.name)
+        return with_weight(_whole(self.name), weight)
 
     def cut(self, span: tuple[int, int]) -> "Whole":
         """One shard."""
@@ -434,14 +445,16 @@ def _units_of(given: str | Path) -> Iterator[Unit]:
         yield Whole(str(given))
         return
     path = path.resolve()
-    if not any(layout.fits(path) for layout in LAYOUTS.values()):
+    layout = next((name for name, layout in LAYOUTS.items() if layout.fits(path)), None)
+    if layout is None:
         data_set(path)  # says what is there, and what was expected
-    if (path / shards.MANIFEST).is_file():
+    elif layout == "shards":
         for split in shards.splits(path):
             yield from (Saved(path / name) for name in shards.files(path, split))
-    elif not is_labelled(path) and (saved := saved_files(path)):
-        yield from map(Saved, saved)
-    elif not is_labelled(path) and (paths := graph_files(path)):
+    elif layout == "saved":
+        yield from map(Saved, saved_files(path))
+    elif layout == "files":
+        paths = graph_files(path)
         for first in range(0, len(paths), FILES_TOGETHER):
             yield Together(tuple(paths[first : first + FILES_TOGETHER]))
     else:

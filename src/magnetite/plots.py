@@ -325,15 +325,20 @@ def _component_layout(graph: nx.DiGraph) -> dict[int, Any]:
     return dict(zip(graph, (points - middle) / np.maximum(reach, 0.35 * reach.max()), strict=True))
 
 
-def check_drawable(graphs: Digraphs) -> None:
-    """Raise an error if a graph that would be drawn is too large, before any work is done.
+def check_drawable(graphs: Digraphs, vector: int = 0) -> None:
+    """Raise an error if a graph that would be drawn is too large, or all are too small, before any work is done.
 
     Args:
         graphs: The graphs, of which the first sixteen are drawn.
+        vector: Number of the eigenvector, from 0; a graph has as many as nodes.
     """
     largest = int(graphs.sizes[:TOGETHER].max())
     if largest > LARGEST:
         raise ValueError(f"graphs of at most {LARGEST} nodes can be drawn, got {largest} nodes: leave out the plot")
+    if vector >= largest:
+        raise ValueError(
+            f"vector must be from 0 to {largest - 1}, got {vector}: no graph to draw has more than {largest} nodes"
+        )
 
 
 def check_figure(path: Path) -> None:
@@ -389,7 +394,7 @@ def plot_eigenvectors(
     from matplotlib.figure import Figure
 
     check_figure(Path(path))
-    check_drawable(graphs)
+    check_drawable(graphs, vector)
     if not 0 <= vector < pairs.values.shape[-1]:
         raise ValueError(f"vector must be from 0 to {pairs.values.shape[-1] - 1}, got {vector}: increase k")
     count = min(len(graphs), TOGETHER)

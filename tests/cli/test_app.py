@@ -170,6 +170,10 @@ BAD = {
     "no graph": (["graph", "two.py::f"], "--out"),
     "unknown benchmark": (["bench", "patience"], "eigen, walks"),
     "nothing to plot": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "svd", "--plot", "a.png"], "--plot"),
+    "vector of no graph": (
+        ["encode", "good.txt", "--out", "pe.npz", "--k", "9", "--plot", "a.png", "--vector", "7"],
+        "vector must be from 0 to 2, got 7",
+    ),
     "unknown plot": (["encode", "good.txt", "--out", "pe.npz", "--plot", "a.xyz"], "extension"),
     "an old name": (["encode", "good.txt", "--out", "pe.npz", "--encoding", "walk"], "unknown encoding 'walk'"),
     "steps of eigenvectors": (["encode", "good.txt", "--out", "pe.npz", "--steps", "3"], "--steps does not apply"),

@@ -182,11 +182,32 @@ def test_a_huge_name_is_encoded_in_its_size(tmp_path, monkeypatch, capsys):
     assert out.stat().st_size < 5_000_000
 
 
+@pytest.mark.parametrize("layout", ["ogb", "saved", "labelled"])
+def test_advice_reads_the_folders_that_are_encoded(layout, tmp_path, monkeypatch, capsys):
+    graphs = mt.Digraphs.from_edges([np.array([[0, 1], [1, 2]])] * 3, edge_weight=[[1.0, 2.0]] * 3)
+    if layout == "ogb":
+        for name, text in (("num-node-list", "3\n" * 3), ("num-edge-list", "2\n" * 3), ("edge", "0,1\n1,2\n" * 3)):
+            (tmp_path / f"{name}.csv").write_text(text)
+    elif layout == "saved":
+        graphs.save(tmp_path / "g.safetensors")
+    else:
+        for number in range(3):
+            (tmp_path / f"g{number}.txt").write_text("a b 1\nb c 2\n")
+        (tmp_path / "labels.csv").write_text("graph,y\n" + "".join(f"g{number},1\n" for number in range(3)))
+    code, out, stderr = call(monkeypatch, capsys, "encode", tmp_path, "--advise", "--unweighted")
+    assert code == 0, stderr
+    assert out.startswith("Digraphs(3 graphs, 9 nodes, 6 edges)")
+
+
 def test_advice_is_printed_and_nothing_written(tmp_path, monkeypatch, capsys):
     (tmp_path / "edges.csv").write_text("source,target\n0,1\n1,2\n", encoding="utf-8")
     code, out, _ = call(monkeypatch, capsys, "encode", tmp_path / "edges.csv", "--advise")
     assert code == 0
     assert all(word in out for word in ("magnetic", "k = 3", "walks", "svd", "Adaptive(q=0.25)"))
     assert [path.name for path in tmp_path.iterdir()] == ["edges.csv"]
+    again = call(monkeypatch, capsys, "encode", tmp_path, "--advise")
+    assert again == (0, out, "")
+    code, _, stderr = call(monkeypatch, capsys, "encode", tmp_path, "--advise", "--nodes", "n.csv")
+    assert code == 2 and "--nodes does not apply to a corpus" in stderr
     code, _, stderr = call(monkeypatch, capsys, "encode", tmp_path / "edges.csv")
     assert (code, stderr.strip()) == (2, "magnetite: --out is missing: name the file to write, or use --advise")

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -71,6 +72,64 @@ def test_a_run_is_evaluated_and_resumed(trained, monkeypatch, capsys):
     assert call(monkeypatch, capsys, "train", "--resume", "--out", trained)[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--epochs", "9"], "leave out --epochs, or repeat the whole command with --data"),
+        (["--target", "dsp", "--seed", "1"], "leave out --target, --seed, or"),
+    ],
+)
+def test_a_resumed_run_keeps_its_configuration(trained, monkeypatch, capsys, given, message):
+    code, _, stderr = call(monkeypatch, capsys, "train", "--resume", "--out", trained, *given)
+    assert (code, stderr.count("\n")) == (2, 1)
+    assert (
+        "a resumed run keeps its configuration: " in stderr and message in stderr and "may change data.mode" in stderr
+    )
+
+
+@pytest.mark.parametrize("name", ["config.json", "schema.json", "predictions.parquet", "checkpoints/a.csv"])
+def test_predictions_do_not_replace_files_of_the_run(trained, monkeypatch, capsys, name):
+    monkeypatch.chdir(trained.parent)
+    before = {path: path.read_bytes() for path in trained.rglob("*") if path.is_file()}
+    code, _, stderr = call(monkeypatch, capsys, "predict", trained, CIRCUITS, "--out", f"run/{name}")
+    assert (code, stderr.count("\n")) == (2, 1) and "is a file of the run" in stderr
+    assert {path: path.read_bytes() for path in trained.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["data", "--out", "data/raw/node-feat.csv"], "is in the folder data, which is an input"),
+        (["data", "--pairs", "pairs.csv", "--out", "./pairs.csv"], "pairs.csv is also an input"),
+    ],
+)
+def test_predictions_do_not_replace_inputs(trained, tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(CIRCUITS, tmp_path / "data")
+    (tmp_path / "pairs.csv").write_text("source,target\n0,1\n")
+    code, _, stderr = call(monkeypatch, capsys, "predict", trained, *arguments)
+    assert (code, stderr.count("\n")) == (2, 1) and message in stderr
+    assert (tmp_path / "pairs.csv").read_text() == "source,target\n0,1\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "features", "continuous"),
+    [
+        (["--features", "x", "--continuous", "x"], ["x"], ["x"]),
+        (["--features", "x, edge_attr,", "--continuous", "x,"], ["x", "edge_attr"], ["x"]),
+        (["--set", "task.features=x,edge_attr", "--set", "task.continuous=x"], ["x", "edge_attr"], ["x"]),
+        (["--features", "none", "--set", 'task.continuous=["x"]'], None, ["x"]),
+    ],
+)
+def test_lists_of_names_may_be_one_name(tmp_path, monkeypatch, capsys, given, features, continuous):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["train", "--data", CIRCUITS, "--target", "dsp,", *given, *SMALL, "--dry-run"]
+    code, stdout, stderr = call(monkeypatch, capsys, *arguments)
+    assert code == 0, stderr
+    task = json.JSONDecoder().raw_decode(stdout)[0]["task"]
+    assert (task["target"], task["features"], task["continuous"]) == (["dsp"], features, continuous)
+
+
 def test_changed_data_are_refused(tmp_path, monkeypatch, capsys):
     def write(shift: float) -> None:
         graphs = mt.Digraphs.from_edges([np.array([[0, 1], [1, 2]])] * 20)
@@ -96,7 +155,7 @@ def test_changed_data_are_refused(tmp_path, monkeypatch, capsys):
         (["train", "--data", CIRCUITS, "--target", "dsp", "--preset", "best"], "preset"),
         (["train", "supervised"], "data"),
         (["data", "supervised", "--out", "x"], "unknown task"),
-        (["predict", "nowhere", CIRCUITS, "--out", "a.csv"], "nowhere"),
+        (["predict", "nowhere", CIRCUITS, "--out", "a.csv"], "nowhere/config.json does not exist: give the folder of"),
         (["predict", "nowhere", CIRCUITS, "--out", "a.txt"], "extension"),
     ],
 )

@@ -5,6 +5,7 @@ import zipfile
 import networkx as nx
 import numpy as np
 import pytest
+import torch
 from scipy.sparse import eye_array, save_npz
 
 import magnetite as mt
@@ -272,6 +273,9 @@ def test_json_may_say_the_direction_of_each_link(tmp_path):
 WEIGHT = "<key id='d0' for='edge' attr.name='weight' attr.type='double'><default>3</default></key>"
 NODES = "<node id='a'/><node id='b'><port name='p'/></node>"
 EDGE = "<edge source='a' target='b'/>"
+BOTH = "".join(
+    f"<key id='d{i}' for='edge' attr.name='weight' attr.type='{kind}'/>" for i, kind in enumerate(("long", "double"))
+)
 
 
 def graphml(tmp_path, content):
@@ -333,11 +337,61 @@ def test_graphml_defaults_and_directions_are_honoured(tmp_path):
             "<edge source='a' target='b'><data key='d0'>x</data></edge></graph>",
             "weight of edge 'a' → 'b' must be a number, got 'x'",
         ),
+        (
+            f"{WEIGHT}<key id='d1' for='edge' attr.name='weight' attr.type='long'/>"
+            f"<graph edgedefault='directed'>{NODES}{EDGE}</graph>",
+            "several keys with the name 'weight' and different defaults",
+        ),
+        (
+            f"{BOTH}<graph edgedefault='directed'>{NODES}"
+            "<edge source='a' target='b'><data key='d0'>1</data><data key='d1'>1.5</data></edge></graph>",
+            "edge 'a' → 'b' has several weights",
+        ),
+        (
+            f"{BOTH.replace('edge', 'node').replace('weight', 'x')}<graph edgedefault='directed'>"
+            "<node id='a'><data key='d0'>1</data><data key='d1'>1.5</data></node></graph>",
+            "node 'a' has several data 'x'",
+        ),
     ],
 )
 def test_graphml_that_is_no_plain_graph_is_refused(tmp_path, content, message):
     with pytest.raises(ValueError, match=message):
         graphml(tmp_path, content)
+
+
+def test_graphml_of_networkx_may_have_a_key_per_type(tmp_path):
+    graph = nx.DiGraph()
+    graph.add_nodes_from([("a", {"x": 1, "y": 2}), ("b", {"x": 0.5, "y": 3}), ("c", {"x": 2, "y": 4})])
+    graph.add_weighted_edges_from([("a", "b", 2), ("b", "c", 0.5)])
+    nx.write_graphml(graph, tmp_path / "a.graphml")
+    graphs = mt.read(tmp_path / "a.graphml")
+    assert graphs.weights.tolist() == [2, 0.5]
+    assert graphs.node_features["x"].tolist() == [1, 0.5, 2]
+    assert graphs.node_features["y"].tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize("form", ["graphml", "gml", "json", "nodes"])
+def test_features_beyond_single_precision_keep_their_values(tmp_path, form):
+    values = {"large": [1e39, -0.5], "small": [1e38, 0.5], "endless": [float("inf"), 1.0]}
+    nodes = [{"id": own} | {name: each[i] for name, each in values.items()} for i, own in enumerate("ab")]
+    if form == "nodes":
+        lines = [",".join(["node", *values]), *(",".join(str(cell) for cell in node.values()) for node in nodes)]
+        (tmp_path / "nodes.csv").write_text("\n".join(lines))
+        (tmp_path / "a.csv").write_text("source,target\na,b\n")
+        features = mt.read(tmp_path / "a.csv", nodes=tmp_path / "nodes.csv").node_features
+    else:
+        graph = nx.DiGraph([("a", "b")])
+        for node in nodes:
+            graph.nodes[node["id"]].update({name: node[name] for name in values})
+        path = tmp_path / f"a.{form}"
+        if form == "json":
+            path.write_text(json.dumps({"directed": True, "nodes": nodes, "links": [{"source": "a", "target": "b"}]}))
+        else:
+            {"graphml": nx.write_graphml, "gml": nx.write_gml}[form](graph, path)
+        features = mt.read(path).node_features
+    assert set(features) == {"large", "small"}
+    assert features["large"].dtype == torch.float64 and features["large"].tolist() == [1e39, -0.5]
+    assert features["small"].dtype == torch.float32
 
 
 def test_entities_are_not_expanded(tmp_path):

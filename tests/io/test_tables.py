@@ -111,6 +111,20 @@ def test_json_keeps_lists_and_gaps(tmp_path):
     assert found.values("b").tolist() == [[1, 2.5], [3, 4]] and np.isnan(found.values("a")[1])
 
 
+def test_integers_beyond_64_bits_are_floats(tmp_path):
+    rows = [{"a": 2**64, "b": [1, 2**64]}, {"a": 1, "b": [True, -(2**63)]}]
+    found = table(tmp_path, json.dumps(rows), "t.json")
+    assert found.values("a").tolist() == [2.0**64, 1] and found.values("a").dtype == np.float64
+    assert found.values("b").tolist() == [[1, 2.0**64], [1, -(2.0**63)]] and found.values("b").dtype == np.float64
+
+
+@pytest.mark.parametrize("cell", [10**400, [0.5, -(10**400)]], ids=["number", "list"])
+def test_integers_beyond_any_float_are_refused_with_their_row(tmp_path, cell):
+    found = table(tmp_path, json.dumps([{"a": [1, 2] if isinstance(cell, list) else 1}, {"a": cell}]), "t.json")
+    with pytest.raises(ValueError, match=r"t\.json row 2: 'a' has an integer of 401 digits, which is too large"):
+        found.values("a")
+
+
 def test_files_that_are_no_text_are_refused(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"a,b\n\xff\xfe,1\n")
     (tmp_path / "t.parquet").write_bytes(b"nothing")

@@ -69,13 +69,14 @@ def test_a_saved_file_and_a_folder_of_several_are_the_same_graphs(tmp_path):
     assert task.options()["data"] == str(tmp_path / "parts") and task.node_inputs == {"x": 40, "kind": (4,)}
 
 
-@pytest.mark.parametrize("form", ["json", "named json", "csv", "csv.gz", "split"])
+@pytest.mark.parametrize("form", ["json", "marked json", "named json", "csv", "csv.gz", "split"])
 def test_splits_beside_saved_graphs_are_used(form, tmp_path):
     saved().save(tmp_path / "g.safetensors")
     ids = {"train": [0, 1, 2, 3, 4, 5, 6, 11], "valid": [7, 8], "test": [10, 9]}
     if form.endswith("json"):
         content = ids if form == "json" else {"mine": ids}
-        (tmp_path / "splits.json").write_text(json.dumps(content))
+        encoding = "utf-8-sig" if form == "marked json" else "utf-8"  # with a byte order mark, as Windows writes it
+        (tmp_path / "splits.json").write_text(json.dumps(content), encoding=encoding)
     else:
         folder, extension = ("split", "csv") if form == "split" else ("splits", form)
         write(
@@ -230,6 +231,9 @@ def test_ogb_columns_with_names_are_features_of_their_own(tmp_path):
     assert set(features) == {"kind", "size", "node_year", "flag", "y"}
     assert features["kind"].dtype == torch.int64 and features["size"].dtype == torch.float32
     assert features["flag"].dtype == torch.bool
+    write(tmp_path, {"node_year.csv": "7.5\n" * 7 + "1e39\n"})
+    assert data_set(tmp_path).graphs.node_features["node_year"].dtype == torch.float64
+    refused(lambda: Supervised(tmp_path, **THREE), "'node_year' has the value 1e\\+39, beyond single precision")
 
 
 def test_an_ogb_folder_with_a_single_graph(tmp_path):
@@ -247,6 +251,19 @@ def test_an_ogb_folder_with_a_single_graph(tmp_path):
 def test_an_ogb_folder_without_any_edge(tmp_path):
     write(tmp_path, {"num-node-list.csv": "5\n1\n", "num-edge-list.csv": "0\n0\n", "edge.csv": ""})
     assert data_set(tmp_path).graphs.num_edges == 0
+
+
+@pytest.mark.parametrize("extension", ["", ".gz"])
+@pytest.mark.parametrize("count", [10**9, 2**63 - 1])
+def test_huge_counts_in_small_ogb_folders_are_refused(count, extension, tmp_path):
+    files = {"num-node-list.csv": f"{count}\n{count}\n3\n", "num-edge-list.csv": "1\n1\n0\n", "edge.csv": "0,1\n" * 2}
+    write(tmp_path, {f"{name}{extension}": text for name, text in files.items()})
+    total = 2 * count + 3
+    refused(lambda: data_set(tmp_path), f"num-node-list.csv{extension} has {total} nodes in all, but 2 edges")
+    write(tmp_path, {f"num-node-list.csv{extension}": "1000000\n2\n3\n"})
+    assert data_set(tmp_path).graphs.num_nodes == 1_000_005
+    write(tmp_path, {f"num-edge-list.csv{extension}": f"{2**63 - 1}\n{2**63 - 1}\n4\n"})  # 2 in 64 bits
+    refused(lambda: data_set(tmp_path), f"has 2 rows, but num-edge-list has {2**64 + 2} edges")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,11 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import torch
 
+import magnetite as mt
 from magnetite.io.storage import LOCK, DamagedFile, InUse, locked, write_json
 from magnetite.training import runs
 from tests.training.conftest import tiny
@@ -43,6 +46,17 @@ def test_a_run_that_cannot_take_a_step_leaves_the_folder_free(tmp_path):
     with pytest.raises(ValueError, match=r"optim\.batch must be at most"):
         runs.train(tiny(*SHORT, "optim.batch=1000000"), tmp_path / "run", runs.Machine())
     runs.train(tiny(*SHORT), tmp_path / "run", runs.Machine())
+
+
+@pytest.mark.parametrize("encoding", ["walks", "magnetic+walks"])
+def test_a_graph_too_large_for_an_encoding_makes_no_folder(tmp_path, encoding):
+    edges = np.arange(9000)
+    graph = mt.Digraphs.from_edges(np.stack([edges[:-1], edges[1:]]))
+    graph = graph.replace(node_features={"x": torch.rand(9000), "y": torch.rand(9000)})
+    task = mt.tasks.Supervised(graph, level="node", target="y")
+    with pytest.raises(ValueError, match="RandomWalk supports graphs of at most 8192 nodes, got 9000"):
+        mt.train(task, encoding, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_resuming_nothing_makes_no_folder(tmp_path):

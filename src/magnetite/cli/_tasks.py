@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from magnetite.tasks import TASKS
-from magnetite.training.options import Option, check_choice, options_of, parse, plain
+from magnetite.training.options import Option, check_choice, is_names, options_of, parse, plain
 
 PLAIN = (bool, int, float, str)
 """Types that typer parses; other values are written as in TOML, lists also without brackets."""
@@ -129,7 +129,11 @@ def _parameter(name: str, option: Option, data_only: bool, preset: bool) -> insp
     elif option.hint is bool:
         default = name.replace("_", "-") if option.default else f"no-{name.replace('_', '-')}"
     details = typer.Option(
-        help=option.help, show_default=default, rich_help_panel="Options of the task", hidden=option.name in HIDDEN
+        help=option.help,
+        metavar="NAME,…" if is_names(option.hint) else None,
+        show_default=default,
+        rich_help_panel="Options of the task",
+        hidden=option.name in HIDDEN,
     )
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, details]
@@ -146,4 +150,4 @@ def _value(given: Any, option: Option) -> Any:
         return given
     if "," not in given or given.strip().startswith("["):
         return parse(given)
-    return [parse(part) for part in given.split(",")]
+    return [parse(part) for part in given.strip().removesuffix(",").split(",")]

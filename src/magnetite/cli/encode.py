@@ -189,7 +189,7 @@ def encode(
     if plot is not None:
         from magnetite.plots import check_drawable
 
-        check_drawable(graphs)
+        check_drawable(graphs, vector or 0)
     names = graphs.names or node_numbers(graphs)
     unnamed = graphs.replace(names=None)  # the cache is found by content, whatever the nodes are called
     result = _with_progress(method, unnamed.to(device_named(device)), cache).to("cpu")
@@ -280,8 +280,14 @@ def _check_cache(cache: Path | None, inputs: list[Path]) -> None:
 
 
 def _read(inputs: list[Path], weight: str | None, unweighted: bool, nodes: Path | None) -> Digraphs:
-    """The graphs of all files, without features, which may differ between them."""
+    """The graphs of all files or folders, without features, which may differ between them."""
     chosen = _weights(weight, unweighted)
+    if any(map(_is_corpus, inputs)):
+        from magnetite.corpus import read_corpus
+
+        if nodes is not None:
+            raise ValueError("--nodes does not apply to a corpus (a folder): leave it out")
+        return read_corpus(inputs, chosen)
     if nodes is not None and len(inputs) > 1:
         raise ValueError(f"--nodes belongs to one file of edges, got {len(inputs)} files: encode them one by one")
     graphs = [read_graphs(path, chosen, nodes) for path in inputs]

@@ -22,13 +22,15 @@ def predict(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Predict with a trained model: one row per graph, node or node pair, with the probability of each class."""
-    from magnetite.training.runs import accelerator_named
+    from magnetite.training.runs import accelerator_named, check_not_own, read_schema
     from magnetite.training.trained import Run
 
     if out.suffix not in TABLE_WRITERS:
         raise ValueError(f"{out} has an unknown file extension: use one of {' '.join(TABLE_WRITERS)}")
-    check_outputs([out], [Path(path) for path in inputs if Path(path).is_file()])
+    check_outputs([out], [*map(Path, inputs), *([pairs] if pairs else [])])
+    check_not_own(out, run)
     check_writable(out)
+    read_schema(run)  # before the graphs are read
     trained = Run(run, device=accelerator_named(device))
     table = trained.table(inputs, pairs)
     write_table(out, table)

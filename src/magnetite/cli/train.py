@@ -1,14 +1,17 @@
 """`magnetite train`: train a model on a task."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from magnetite.cli._tasks import task_commands
+from magnetite.tasks import TASKS
 from magnetite.training.encodings import names_known
 from magnetite.training.models import MODELS
+from magnetite.training.options import options_of
 
 TABLES = "task, encoding, model, optim, data, run"
 SETTINGS = ("encoding", "model", "preset", "seed", "epochs", "budget", "precision")
@@ -68,7 +71,10 @@ def train(
     run["compile"] = runs.compile_mode(accelerator, compiled)
     chosen = {"name": model} if _typed(context)("model") else {}
     changes = {"task": options, "model": chosen, "optim": {"epochs": epochs, "budget": budget}, "run": run}
-    if resume and out is not None and not options and not any(map(_typed(context), SETTINGS)):
+    given = [*options, *filter(_typed(context), SETTINGS)]
+    if resume and out is not None and given:
+        _check_repeated(task, options, settings or (), out, given)
+    if resume and out is not None and not given:
         config = runs.resumed_config(out, task, run["compile"], settings or ())
     else:
         config = configuration(task, encoding, preset, _given(changes), settings or ())
@@ -77,6 +83,35 @@ def train(
         return
     folder = out or runs.default_folder(config, preset, resume)
     runs.train(config, folder, runs.Machine(accelerator, devices, machines), resume)
+
+
+def _check_repeated(
+    task: str, options: Mapping[str, Any], settings: Sequence[str], out: Path, given: Sequence[str]
+) -> None:
+    """Refuse options that would change a run that is resumed, where the command does not repeat those it started with.
+
+    Args:
+        task: Name of the task.
+        options: Options of the task that were typed.
+        settings: Settings that were typed with `--set`.
+        out: Folder of the run.
+        given: Names of all options that were typed and select a configuration.
+    """
+    from magnetite.training import runs
+
+    set_ = {each.partition("=")[0].strip() for each in settings}
+    missing = [
+        name
+        for name, option in options_of(TASKS[task]).items()
+        if option.default is MISSING and name not in options and f"task.{name}" not in set_
+    ]
+    if missing:
+        runs.read_tables(out)  # says if there is no run to resume
+        typed = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ValueError(
+            f"a resumed run keeps its configuration: leave out {typed}, or repeat the whole command with "
+            f"--{missing[0]}; {runs.CHANGEABLE}"
+        )
 
 
 def _typed(context: typer.Context) -> Callable[[str], bool]:

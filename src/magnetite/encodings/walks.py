@@ -61,14 +61,21 @@ class RandomWalk:
         """Number of features per node pair."""
         return (self.steps + (self.restart is not None)) * (1 + self.reverse)
 
-    def __call__(self, graphs: Digraphs) -> PairEncoding:
-        """Encode every graph."""
-        largest = max(graphs.sizes.tolist(), default=0)
+    def check_size(self, largest: int) -> None:
+        """Raise an error if the largest graph has too many nodes, which training calls before it starts a run.
+
+        Args:
+            largest: Its number of nodes.
+        """
         if largest > PAIRS_UP_TO:
             raise ValueError(
                 f"RandomWalk supports graphs of at most {PAIRS_UP_TO} nodes, got {largest}: for one vector per node, "
                 f"use SparseRandomWalk(steps={self.steps}, restart={self.restart}, top=64)(graphs).sums()"
             )
+
+    def __call__(self, graphs: Digraphs) -> PairEncoding:
+        """Encode every graph."""
+        self.check_size(max(graphs.sizes.tolist(), default=0))
         pair_ptr = starts(graphs.sizes**2)
         needed = int(pair_ptr[-1]) * self.width * self.dtype.itemsize
         check_memory(

@@ -56,11 +56,13 @@ def explain_errors(path: Path, formats: Mapping[str, str]) -> Iterator[None]:
 
 
 def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
-    """Raise an error if an output is an input, whatever path or link leads to it: an output is replaced.
+    """Raise an error if an output is an input or in a folder of inputs, whatever path or link leads to it.
+
+    An output is replaced, and a new file in a folder would be an input of the next command.
 
     Args:
         outputs: Files that will be written.
-        inputs: Files that will be read.
+        inputs: Files and folders that will be read.
 
     >>> check_outputs([Path("g.csv")], [Path("./g.csv")])
     Traceback (most recent call last):
@@ -70,6 +72,9 @@ def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
     for output in outputs:
         if any(_is_same(output, given) for given in inputs):
             raise ValueError(f"{output} is also an input, which would be overwritten: choose another output")
+        for folder in filter(Path.is_dir, inputs):
+            if Path(os.path.realpath(output)).is_relative_to(os.path.realpath(folder)):
+                raise ValueError(f"{output} is in the folder {folder}, which is an input: choose another output")
 
 
 def _is_same(one: Path, other: Path) -> bool:

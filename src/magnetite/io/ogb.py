@@ -16,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from magnetite.io.tables import Names, existing, read_matrix, whole
+from magnetite.io.readers import FREE_NODES
+from magnetite.io.tables import Names, existing, narrowed, read_matrix, whole
 
 EXTENSIONS = (".csv.gz", ".csv")
 NODES, EDGES, COUNTS = "num-node-list", "edge", "num-edge-list"
@@ -61,10 +62,12 @@ def read_ogb(folder: Path) -> OgbGraphs:
         raise ValueError(
             f"{place}: {NODES} has {len(nodes)} lines, but {COUNTS} has {len(counts)}: both need one line per graph"
         )
-    rows = {"node": int(nodes.sum()), "edge": int(counts.sum()), "graph": len(nodes)}
-    edges = _edges(place, nodes, counts)
+    rows = {"node": sum(nodes.tolist()), "edge": sum(counts.tolist()), "graph": len(nodes)}  # beyond 64 bits, too
+    edges = _edges(place, nodes, counts, rows["edge"])
     features = {side: _files(place, side, "feat", rows[side]) for side in ("node", "edge")}
     labels = {side: _files(place, side, "label", rows[side]) for side in ("graph", "node")}
+    if not features["node"] and not labels["node"]:
+        _check_cost(_required(place, NODES), rows)
     return OgbGraphs(nodes, counts, edges, features["node"], features["edge"], labels["graph"], labels["node"])
 
 
@@ -94,7 +97,20 @@ def _counts(place: Path, stem: str, least: int) -> np.ndarray:
     return counts
 
 
-def _edges(place: Path, nodes: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def _check_cost(path: Path, rows: Mapping[str, int]) -> None:
+    """Refuse a huge number of nodes that no other file confirms, because encoding them could exhaust the memory.
+
+    Rows are counted, not bytes, since files may be compressed.
+    """
+    most = max(FREE_NODES, 2 * rows["edge"] + rows["graph"])
+    if rows["node"] > most:
+        raise ValueError(
+            f"{path} has {rows['node']} nodes in all, but {rows['edge']} edges, and no file has one row per node: give "
+            f"at most {most} nodes, or add node-feat.csv"
+        )
+
+
+def _edges(place: Path, nodes: np.ndarray, counts: np.ndarray, total: int) -> np.ndarray:
     if not counts.any() and ((path := existing(place, EDGES, EXTENSIONS)) is None or not path.stat().st_size):
         return np.empty((2, 0), dtype=np.int32)
     path = _required(place, EDGES)
@@ -103,7 +119,7 @@ def _edges(place: Path, nodes: np.ndarray, counts: np.ndarray) -> np.ndarray:
         raise ValueError(f"{path} has {len(columns)} columns, expected two: source and target")
     first = 1 if names is None else 2
     edges = np.stack([whole(column, path, first) for column in columns])
-    _check_rows(path, names, edges.shape[1], int(counts.sum()), COUNTS, "edges")
+    _check_rows(path, names, edges.shape[1], total, COUNTS, "edges")
     size = np.repeat(nodes, counts)
     wrong = np.flatnonzero(((edges < 0) | (edges >= size)).any(0))
     if wrong.size:
@@ -142,7 +158,7 @@ def _files(place: Path, side: str, content: str, rows: int) -> dict[str, np.ndar
                 raise ValueError(
                     f"{path}: another file has a {side} {WORDS[content]} {each!r}, too: rename one of them"
                 )
-            found[each] = values.astype(np.float32) if content == "feat" and values.dtype.kind == "f" else values
+            found[each] = narrowed(values) if content == "feat" else values
     return found
 
 

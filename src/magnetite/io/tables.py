@@ -83,6 +83,17 @@ def whole(column: np.ndarray, path: Path, first_line: int) -> np.ndarray:
     raise ValueError(f"{path} line {line}: expected a whole number, got {'nothing' if value != value else value}")
 
 
+def narrowed(values: np.ndarray) -> np.ndarray:
+    """Floating-point features as float32, as models read them, unless a value is too large for it; others unchanged.
+
+    >>> narrowed(np.array([0.5, 1e38])).dtype, narrowed(np.array([0.5, 1e39])).dtype, narrowed(np.array([1])).dtype
+    (dtype('float32'), dtype('float64'), dtype('int64'))
+    """
+    if values.dtype.kind != "f" or (np.isfinite(values) & (np.abs(values) > np.finfo(np.float32).max)).any():
+        return values
+    return values.astype(np.float32)
+
+
 @dataclass(frozen=True)
 class Table:
     """Columns by name, as they are written.
@@ -129,7 +140,9 @@ class Table:
                 return np.array(parsed, dtype=bool)
             if len(known) == len(parsed) and all(isinstance(value, int) and abs(value) < 2**63 for value in known):
                 return np.array(parsed, dtype=np.int64)
-            return np.array([np.nan if value is None else float(value) for value in parsed])
+            return np.array(
+                [self._float(name, row, np.nan if each is None else each) for row, each in enumerate(parsed)]
+            )
         for row, value in enumerate(parsed):
             if value is not None and not isinstance(value, str):
                 raise ValueError(
@@ -147,7 +160,19 @@ class Table:
                 raise ValueError(f"{self.where(row)}: {name!r} has {width} columns, but {len(first)} in the first row")
             if not all(isinstance(value, int | float) for value in cell):
                 raise ValueError(f"{self.where(row)}: {name!r} must be a list of numbers, got {_shown(cell)}")
+        if any(abs(value) >= 2**63 for cell in cells for value in cell if isinstance(value, int)):
+            cells = [[self._float(name, row, value) for value in cell] for row, cell in enumerate(cells)]
         return np.array(cells)
+
+    def _float(self, name: str, row: int, value: Any) -> float:
+        """A number as a float; an error names the row of an integer that no float can hold."""
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError(
+                f"{self.where(row)}: {name!r} has an integer of {len(str(abs(value)))} digits, which is too large: "
+                "give a number below 1.8e308"
+            ) from None
 
 
 def read_table(path: Path) -> Table:
@@ -183,7 +208,7 @@ PARTS = ("train", "valid", "val", "test")
 
 def _splits_of_json(path: Path) -> dict[str, dict[str, np.ndarray]]:
     with _explained(path):
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
     if not isinstance(content, dict) or not content:
         raise ValueError(f'{path} must hold an object such as {{"train": [0, 2], "valid": [1], "test": [3]}}')
     named = {"splits": content} if set(content) & set(PARTS) else content

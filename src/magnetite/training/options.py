@@ -18,6 +18,7 @@ __all__ = [
     "Option",
     "argument_help",
     "check_choice",
+    "is_names",
     "is_plain",
     "known_option",
     "later",
@@ -55,6 +56,8 @@ class Option:
 
         >>> Option("lr", float, 1e-3).typed(1, "optim.lr"), Option("k", int | None, 8).typed("none", "k")
         (1.0, None)
+        >>> Option("features", tuple[str, ...], ()).typed("age,", "task.features")
+        ('age',)
         >>> Option("lr", float, 1e-3).typed("fast", "optim.lr")
         Traceback (most recent call last):
         ValueError: optim.lr must be a number such as 0.001, got 'fast'
@@ -188,6 +191,11 @@ def is_plain(hint: Any) -> bool:
     )
 
 
+def is_names(hint: Any) -> bool:
+    """Whether a value of this type is a list of text, which may be written as names with commas between them."""
+    return any(typing.get_origin(each) is tuple and typing.get_args(each)[0] is str for each in _members(hint))
+
+
 def check_choice(what: str, name: object, known: Mapping[str, Any] | tuple[str, ...]) -> None:
     """Raise an error that lists the choices if `name` is not one of them."""
     if not isinstance(name, str) or name not in known:
@@ -206,7 +214,10 @@ def _members(hint: Any) -> tuple[Any, ...]:
 
 
 def _typed(value: Any, hint: Any) -> Any:
-    """The value as one of the types of a hint: integers count as floats, lists as tuples; MISSING if it is none."""
+    """The value as one of the types of a hint; MISSING if it is none.
+
+    Integers count as floats, lists as tuples, and names with commas between them as a tuple of text.
+    """
     members = _members(hint)
     if Any in members:
         return value
@@ -223,6 +234,8 @@ def _typed(value: Any, hint: Any) -> Any:
 
 
 def _converted(value: Any, kind: Any) -> Any:
+    if is_names(kind) and isinstance(value, str):
+        value = [name.strip() for name in value.strip().removesuffix(",").split(",")]
     if typing.get_origin(kind) is tuple and isinstance(value, list | tuple):
         items = [_typed(item, typing.get_args(kind)[0]) for item in value]
         return MISSING if any(item is MISSING for item in items) else tuple(items)

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from magnetite.io.storage import (
     write_json,
 )
 from magnetite.nn import GraphModel
-from magnetite.tasks.base import SPLITS
+from magnetite.tasks.base import SPLITS, Task
 from magnetite.tasks.schema import Schema
 from magnetite.training.checkpoints import FOLDER, Checkpoints
 from magnetite.training.config import Config, changed
@@ -45,9 +46,14 @@ CONFIG, SCHEMA, RESULT = "config.json", "schema.json", "result.json"
 PREDICTIONS = "predictions.parquet"
 """Answers of the best model for the test split, of tasks that keep them."""
 
+OWN = (CONFIG, SCHEMA, RESULT, LOG, "predictions*.parquet", "evaluation-*.json", f"{FOLDER}/*")
+"""The files of a run, as patterns of paths in its folder."""
+
 RESUMABLE = {"run": ("log_every", "checkpoint_minutes", "compile", "capture"), "data": ("mode", "memory", "pool")}
 """Options that may change when a run is resumed, because they do not change its batches (but see `_fixed`)."""
 
+CHANGEABLE = "a resumed run may change data.mode, data.memory, data.pool, logging and compilation only"
+"""The same in words."""
 
 LAUNCHERS = (("torchrun", "TORCHELASTIC_RUN_ID", "WORLD_SIZE"), ("srun", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS"))
 """Programs that start processes, with the environment variables by which they are recognised and say how many."""
@@ -120,6 +126,7 @@ def train(config: Config, folder: Path, machine: Machine, resume: bool = False) 
 
     fabric = machine.fabric(config.run.precision)
     trainer = Trainer(config, folder, fabric)  # first, so that a model that cannot be built leaves no folder
+    _check_sizes(config.task, trainer.encodings)
     main = fabric.is_global_zero
     if main:
         _check_folder(folder, resume)  # before anything is written, the lock included
@@ -239,11 +246,24 @@ def read_schema(folder: Path) -> Schema:
     """What the model of a run reads and predicts."""
     path = folder / SCHEMA
     if not path.is_file():
+        read_tables(folder)  # says if it is no run at all
         raise FileNotFoundError(f"{path} does not exist: only runs of the task supervised predict for other graphs")
     try:
         return Schema.from_dict(read_json(path, "schema of a run", "train again"))
     except (TypeError, KeyError) as error:
         raise DamagedFile(f"{path} is not the schema of a run ({error!r}): train again") from error
+
+
+def check_not_own(path: Path, folder: Path) -> None:
+    """Raise an error if an output would replace a file of a run.
+
+    Args:
+        path: The output.
+        folder: Folder of the run.
+    """
+    real, inside = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
+    if real.is_relative_to(inside) and any(fnmatch(str(real.relative_to(inside)), pattern) for pattern in OWN):
+        raise ValueError(f"{path} is a file of the run, which would be overwritten: choose another output")
 
 
 def resumed_config(folder: Path, task: str, compile_mode: str, overrides: Sequence[str] = ()) -> Config:
@@ -348,6 +368,15 @@ def _result(trainer: "Trainer", figures: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _check_sizes(task: Task, encodings: Mapping[str, Any]) -> None:
+    """Raise an error if a graph of given data is too large for an encoding that has a `check_size`."""
+    checks = [encoding.check_size for encoding in encodings.values() if hasattr(encoding, "check_size")]
+    if checks and not task.generates:
+        largest = max(task.split(name).sizes.stop - 1 for name in SPLITS)
+        for check in checks:
+            check(largest)
+
+
 def _check_folder(folder: Path, resume: bool) -> None:
     """Raise an error unless the folder has a run to resume, or nothing that a new run could replace."""
     if resume:
@@ -396,8 +425,7 @@ def _check_same(config: Config, folder: Path) -> None:
             before, now = found[table].get(name), given[table].get(name)
             if before != now and not (name in added and name not in found[table]):
                 raise ValueError(
-                    f"the run in {folder} was started with {table}.{name}={before!r}, not {now!r}: "
-                    "a resumed run may change data.mode, data.memory, data.pool, logging and compilation only"
+                    f"the run in {folder} was started with {table}.{name}={before!r}, not {now!r}: {CHANGEABLE}"
                 )
 
 

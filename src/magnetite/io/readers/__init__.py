@@ -52,12 +52,12 @@ ROWS: dict[str, tuple[Callable[[Path, Weight, Nodes | None], EdgeList], str]] = 
     ".tsv": (read_csv, f"{CELLS} tabs"),
 }
 DOCUMENTS: dict[str, tuple[Callable[[Path, Weight], EdgeList], str]] = {
-    ".graphml": (read_graphml, "a GraphML graph; edge weights, if any, must be positive"),
-    ".gml": (read_gml, "a GML graph; edge weights, if any, must be positive"),
+    ".graphml": (read_graphml, "a GraphML graph"),
+    ".gml": (read_gml, "a GML graph"),
     ".json": (read_node_link, "node-link data with `nodes` and `links` or `edges`, as written by networkx"),
     ".npz": (read_npz, "a SciPy sparse matrix or arrays edge_index [2, m], edge_weight, num_nodes"),
 }
 READERS = {extension: content for extension, (_, content) in (ROWS | DOCUMENTS).items()}
 """The expected content of each format, by file extension."""
 
-__all__ = ["READERS", "ROWS", "Nodes", "Weight", "check_cost", "read_edges", "read_nodes"]
+__all__ = ["FREE_NODES", "READERS", "ROWS", "Nodes", "Weight", "check_cost", "read_edges", "read_nodes"]

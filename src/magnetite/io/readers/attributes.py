@@ -1,6 +1,7 @@
 """What the formats of graphs share: the attribute of the weights, features of the nodes, ids and directions."""
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from magnetite.io.interop import EdgeList, number_of
+from magnetite.io.tables import narrowed
 
 Weight = str | bool
 """The name of an edge attribute; True for one of `WEIGHTS` if there is one; False for no weights."""
@@ -125,8 +127,8 @@ def edge_list(
 def node_features(nodes: Sequence[Mapping[str, Any]], without: Iterable[str] = ()) -> dict[str, np.ndarray]:
     """Attributes that are a number, a truth value or a list of numbers of one length at every node.
 
-    Floating-point numbers become float32, as the features of models are; integers keep their values. Other attributes
-    are not read: text, nested data, and attributes that some nodes do not have.
+    Floating-point numbers become float32, as the features of models are, unless one is too large for it; integers keep
+    their values. Other attributes are not read: text, nested data, and attributes that some nodes do not have.
 
     >>> node_features([{"x": 1, "y": 0.5, "z": "a"}, {"x": 2, "y": 1, "z": "b"}])
     {'x': array([1, 2]), 'y': array([0.5, 1. ], dtype=float32)}
@@ -146,6 +148,6 @@ def node_features(nodes: Sequence[Mapping[str, Any]], without: Iterable[str] = (
             features[name] = np.array(values, dtype=bool)
         elif kinds == {int} and all(-(2**63) <= cell < 2**63 for cell in cells):
             features[name] = np.array(values, dtype=np.int64)
-        elif kinds <= {int, float} and all(abs(cell) < 3e38 for cell in cells):  # infinity and NaN are no features
-            features[name] = np.array(values, dtype=np.float32)
+        elif kinds <= {int, float} and all(abs(cell) <= sys.float_info.max for cell in cells):
+            features[name] = narrowed(np.array(values, dtype=np.float64))  # infinity and NaN are no features
     return features

@@ -1,5 +1,6 @@
 """GraphML: `<node>` and `<edge>` with `<data>`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -63,10 +64,7 @@ def read_graphml(path: Path, weight: Weight) -> EdgeList:
     titles = {own: key.get("attr.name") or own for own, key in keys.items()}
     chosen = weight_name(weight, titles.values())
     matching = [own for own, title in titles.items() if title == chosen]
-    if len(matching) > 1:
-        raise ValueError(f"it declares several keys with the name {chosen!r:.60}: keep one")
-    key = matching[0] if matching else None
-    default = _default(keys[key]) if key is not None else None
+    default = _default([keys[own] for own in matching])
     directed = _directed(graph.get("edgedefault"), "edgedefault of the graph", ("directed", "undirected"))
     edges, weights, both = [], [], []
     for element in graph.findall("edge"):
@@ -79,7 +77,8 @@ def read_graphml(path: Path, weight: Weight) -> EdgeList:
             if weight and plain_name(name.rpartition("}")[2]) in WEIGHTS:
                 raise ValueError(f"{where} has an attribute {name!r:.60}, which GraphML does not have: {DATA}")
         data = _data(element, keys, where)
-        text = data.get(key, default) if key is not None else None
+        own = _only(matching, data, keys, where)
+        text = default if own is None else data[own]
         edges.append([position[end] for end in ends])
         weights.append(None if text is None else _parsed(text, where))
         flag = element.get("directed")
@@ -109,9 +108,26 @@ def _keys(root: ElementTree.Element, kind: str) -> Keys:
     return keys
 
 
-def _default(key: ElementTree.Element) -> str | None:
-    default = key.find("default")
-    return None if default is None else (default.text or "").strip()
+def _default(keys: list[ElementTree.Element]) -> str | None:
+    """The default of the keys of one name: networkx declares one per type of the values."""
+    found = [None if (default := key.find("default")) is None else (default.text or "").strip() for key in keys]
+    if len(set(found)) > 1:
+        name = keys[0].get("attr.name") or keys[0].get("id")
+        raise ValueError(f"it declares several keys with the name {name!r:.60} and different defaults: keep one")
+    return found[0] if found else None
+
+
+def _only(owns: list[str], data: Mapping[str, str], keys: Keys, where: str) -> str | None:
+    """Which of the keys of one name an element has data of, or None if of none."""
+    found = [own for own in owns if own in data]
+    if len(found) > 1:
+        raise ValueError(f"{where} has several {_titled(keys[found[0]])}")
+    return found[0] if found else None
+
+
+def _titled(key: ElementTree.Element) -> str:
+    name = key.get("attr.name") or key.get("id", "")
+    return "weights" if plain_name(name) in WEIGHTS else f"data {name!r:.60}"
 
 
 def _data(element: ElementTree.Element, keys: Keys, where: str) -> dict[str, str]:
@@ -122,10 +138,7 @@ def _data(element: ElementTree.Element, keys: Keys, where: str) -> dict[str, str
         if own not in keys:
             raise ValueError(f"{where} has data with the key {own!r:.60}, which is not declared for edges: {DATA}")
         if own in given:
-            name = keys[own].get("attr.name") or own
-            raise ValueError(
-                f"{where} has several {'weights' if plain_name(name) in WEIGHTS else f'data {name!r:.60}'}"
-            )
+            raise ValueError(f"{where} has several {_titled(keys[own])}")
         given[own] = (data.text or "").strip()
     return given
 
@@ -133,28 +146,26 @@ def _data(element: ElementTree.Element, keys: Keys, where: str) -> dict[str, str
 def _node_features(nodes: list[ElementTree.Element], keys: Keys) -> dict[str, Any]:
     """Data of the nodes whose key declares numbers or truth values; a value that is neither is an error."""
     readers = {"int": int, "long": int, "float": float, "double": float, "boolean": _truth}
-    typed = {
-        own: (key, readers[key.get("attr.type", "")]) for own, key in keys.items() if key.get("attr.type") in readers
-    }
-    titles = [key.get("attr.name") or own for own, (key, _) in typed.items()]
+    typed = {own: key for own, key in keys.items() if key.get("attr.type") in readers}
+    named: dict[str, list[str]] = {}
+    for own, key in typed.items():
+        named.setdefault(key.get("attr.name") or own, []).append(own)
+    defaults = {title: _default([typed[own] for own in owns]) for title, owns in named.items()}
     rows: list[dict[str, Any]] = []
     for node in nodes:
-        data = {own: text for own, (key, _) in typed.items() if (text := _default(key)) is not None}
-        for given in node.findall("data"):
-            own = _attribute(given, "key")
-            if own in typed:
-                data[own] = (given.text or "").strip()
+        where = f"node {node.get('id')!r:.60}"
+        data = {_attribute(given, "key"): (given.text or "").strip() for given in node.findall("data")}
         row: dict[str, Any] = {}
-        for (own, (key, reader)), title in zip(typed.items(), titles, strict=True):
-            if own not in data or titles.count(title) > 1:
+        for title, owns in named.items():
+            own = _only(owns, data, typed, where)
+            text = defaults[title] if own is None else data[own]
+            if text is None:
                 continue
+            kind = typed[owns[0] if own is None else own].get("attr.type", "")
             try:
-                row[title] = reader(data[own].replace("_", "x"))
+                row[title] = readers[kind](text.replace("_", "x"))
             except ValueError:
-                kind = key.get("attr.type")
-                raise ValueError(
-                    f"{title!r:.60} of node {node.get('id')!r:.60} must be of type {kind}, got {data[own]!r:.60}"
-                ) from None
+                raise ValueError(f"{title!r:.60} of {where} must be of type {kind}, got {text!r:.60}") from None
         rows.append(row)
     return node_features(rows)
 

@@ -21,7 +21,7 @@ from magnetite.io.readers.attributes import (
     shown,
     weight_name,
 )
-from magnetite.io.tables import Table, read_table
+from magnetite.io.tables import Table, narrowed, read_table
 
 COLUMNS = (
     ("source", "from", "src", "u", "tail"),
@@ -129,7 +129,7 @@ def _numbers(table: Table, name: str) -> np.ndarray | None:
         return None
     if not isinstance(column, np.ndarray) or (column.dtype.kind == "f" and not np.isfinite(column).all()):
         return None
-    return column.astype(np.float32) if column.dtype.kind == "f" else column
+    return narrowed(column)
 
 
 def _check_comments(text: str, rows: list[Row]) -> None:
