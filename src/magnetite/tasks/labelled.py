@@ -14,7 +14,7 @@ from torch import Tensor
 
 from magnetite.batching import QueryPairs
 from magnetite.graphs import FORMATS, Digraphs, node_numbers, read_graphs
-from magnetite.io.tables import TABLES, Table, existing, read_table
+from magnetite.io.tables import TABLES, Table, existing, narrowed, read_table
 from magnetite.packed import starts
 from magnetite.tasks.base import SPLITS
 
@@ -296,9 +296,7 @@ def _features(
             number = {text: number for number, text in enumerate(found.classes[name])}
             values = [number.get(each, -1) for each in values]
         values = np.asarray(values)
-        # Values beyond single precision are refused by name, if a model reads them.
-        narrow = values.dtype.kind == "f" and place == NODES and not (np.abs(values) > np.finfo(np.float32).max).any()
-        features[name] = torch.from_numpy(values[rows].astype(np.float32 if narrow else values.dtype))
+        features[name] = torch.from_numpy((narrowed(values) if place == NODES else values)[rows])
     return features
 
 
