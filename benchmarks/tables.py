@@ -3,6 +3,7 @@
 python benchmarks/tables.py
 """
 
+import math
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -743,8 +744,10 @@ def large_growth() -> str:
     lines = [f"| | {' | '.join(f'{n:,}' for n in sizes)} | time | memory |", "|---|" + "---|" * (len(sizes) + 2)]
     for name in dict.fromkeys(row["name"] for row in rows):
         found = {row["n"]: row for row in rows if row["name"] == name and "failed" not in row}
-        cells = [f"{found[n]['seconds']:.2g} s" if n in found else "–" for n in sizes]
-        cells += [f"{slopes[name][what]:.2f}" if name in slopes else "–" for what in ("seconds", "gib")]
+        seconds = {n: float(f"{row['seconds']:.2g}") for n, row in found.items()}
+        cells = [f"{seconds[n]:g} s" if n in seconds else "–" for n in sizes]
+        exponents = [slopes[name][what] for what in ("seconds", "gib")] if name in slopes else [math.nan] * 2
+        cells += [f"{each:.2f}" if each >= 0 else "–" for each in exponents]  # memory that does not grow has none
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
