@@ -192,7 +192,8 @@ def folders(tmp_path) -> Path:
     shapes = {f"g{n}.txt": "a b\n" if n % 2 else "a b\nb c\nc a\n" for n in range(20)}
     labels = "graph,shape\n" + "".join(f"g{n},{'short' if n % 2 else 'round'}\n" for n in range(20))
     write(tmp_path / "shapes", {**shapes, "labels.csv": labels})
-    write(tmp_path / "web", {"web.csv": EDGES, "nodes.csv": NODES})
+    pairs = "source,target,distance\n" + "".join(f"n{u},n{v},{abs(u - v)}\n" for u, v in WEB)
+    write(tmp_path / "web", {"web.csv": EDGES, "nodes.csv": NODES, "pairs.csv": pairs})
     return tmp_path
 
 

@@ -31,9 +31,25 @@ COMMANDS = {
     "sorting-model": "python -m paper ship-sorting RUN",
     "benchmark-data": "python benchmarks/data.py",
     "benchmark-large": "python benchmarks/large.py",
+    "choosing-mlp-20000": (
+        "python benchmarks/choosing.py --networks mlp --models cycle-5 cycle-5-easy cycle-5-hard --sizes 20000 "
+        "--name {}"
+    ),
+    "choosing-gps-20000": (
+        "python benchmarks/choosing.py --networks gps --models cycle-5 --sizes 20000 --grid 0.2 0.3333333333333333 "
+        "--no-relative --name {}"
+    ),
     "choosing-gps": "python benchmarks/choosing.py --networks gps --models cycle-5 cycle-5-easy cycle-5-hard --name {}",
     "choosing-transformer-300": (
         "python benchmarks/choosing.py --networks transformer --models cycle-5 cycle-5-easy cycle-5-hard --sizes 300 "
+        "--grid 0.2 --no-relative --name {}"
+    ),
+    "choosing-transformer-hard": (
+        "python benchmarks/choosing.py --networks transformer --models cycle-5-hard --sizes 2000 "
+        "--grid 0.2 --no-relative --name {}"
+    ),
+    "choosing-transformer-20000-hard": (
+        "python benchmarks/choosing.py --networks transformer --models cycle-5-hard --sizes 20000 --epochs 4 "
         "--grid 0.2 --no-relative --name {}"
     ),
     "choosing-transformer": (
