@@ -4,8 +4,8 @@ python benchmarks/sizes.py [--limit 60] [--only magnetic gnn]
 
 The graph is random, with three edges per node. Each cell runs in a process of its own, once to compile on a small graph
 and then once to measure: an encoder encodes, and a model makes one step of training (forward and backward, width 64,
-two layers). Memory is the growth of the process's peak, beyond that of the first graph. A cell that exceeds the limit of time is written as such, and a
-guard's refusal with its message.
+two layers). Memory is the growth of the process's peak beyond that of the first graph. A cell that exceeds the limit of
+time is written as such, and a guard's refusal with its message.
 """
 
 import argparse
