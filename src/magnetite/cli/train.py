@@ -106,7 +106,7 @@ def _check_repeated(
         if option.default is MISSING and name not in options and f"task.{name}" not in set_
     ]
     if missing:
-        runs.read_tables(out)  # says if there is no run to resume
+        runs.read_tables(out)  # raises an error if the folder is not a run
         typed = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise ValueError(
             f"a resumed run keeps its configuration: leave out {typed}, or repeat the whole command with "

@@ -246,7 +246,7 @@ def read_schema(folder: Path) -> Schema:
     """What the model of a run reads and predicts."""
     path = folder / SCHEMA
     if not path.is_file():
-        read_tables(folder)  # says if it is no run at all
+        read_tables(folder)  # raises an error if the folder is not a run
         raise FileNotFoundError(f"{path} does not exist: only runs of the task supervised predict for other graphs")
     try:
         return Schema.from_dict(read_json(path, "schema of a run", "train again"))

@@ -149,5 +149,5 @@ def node_features(nodes: Sequence[Mapping[str, Any]], without: Iterable[str] = (
         elif kinds == {int} and all(-(2**63) <= cell < 2**63 for cell in cells):
             features[name] = np.array(values, dtype=np.int64)
         elif kinds <= {int, float} and all(abs(cell) <= sys.float_info.max for cell in cells):
-            features[name] = narrowed(np.array(values, dtype=np.float64))  # infinity and NaN are no features
+            features[name] = narrowed(np.array(values, dtype=np.float64))  # infinity and NaN are not features
     return features

@@ -17,8 +17,7 @@ def lanczos(start, columns, level, weights, cosine, sine, basis, new, sums, diag
 
     `N_j[u, v] = weights · exp(i angle_j[level])`. `basis[s, v]` has the real parts of vector s at node v, then the
     imaginary ones. A basis that is complete is continued with zeros. With `ahead`, the entries of a vector for the
-    matrix entries that many places further on are prefetched. `new` and `sums` are memory to work in: arguments do not
-    overlap, which lets the compiler keep the potentials of a node in registers.
+    matrix entries that many places further on are prefetched. `new` and `sums` are memory to work in.
     """
     steps, n = diagonal.shape[0], basis.shape[1]
     on_real, on_imag, length = np.empty((steps, LANES)), np.empty((steps, LANES)), np.empty(LANES)
