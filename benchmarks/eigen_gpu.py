@@ -1,75 +1,111 @@
-"""Eigenpairs of batches on a GPU: ours (verified) against `torch.linalg.eigh`, JAX's batched `eigh` and raw cuSOLVER.
+"""Eigenpairs of batches on a GPU: ours (verified) against cuSOLVER's batched solver, JAX, CuPy and torch.
 
     python benchmarks/eigen_gpu.py            # writes results/benchmark-eigen-gpu.json
 
-One process, the same normalised magnetic Laplacians of random digraphs (q' = 0.25) for every side. Ours returns the k
-lowest pairs and its time includes the verification of every matrix; the others return all pairs, unverified, and their
-wrong matrices (residual or unitarity of the k lowest pairs above the limit, or NaN) are counted here.
-`refined` solves in single precision and refines in double.
+Each library runs in a process of its own, one after the other, so that none holds memory that another needs, on the
+same matrices, in complex128 and complex64. Ours returns the k lowest pairs, and its time includes the verification of
+every matrix and the conversion to single precision; the others return all pairs, unverified. Wrong matrices of all sides
+(residual or unitarity error of the k lowest pairs above the limit, or a value that differs from that of LAPACK in
+some of the matrices) are counted here. `random` are normalised magnetic Laplacians of random digraphs (q' = 0.25); the other kinds are hard:
+`repeated` are those of four copies of a smaller digraph, and `clustered` have eigenvalues in clusters that are narrower
+than single precision resolves.
 """
 
 import argparse
+import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
-from rich.console import Console
-from rich.table import Table
 from torch import Tensor
 
 from magnetite.io.record import Record
 from magnetite.linalg.eigen import SINGLE_TOLERANCE, TOLERANCE, lowest_eigenpairs, verify
-from magnetite.linalg.eigen_cuda import cusolver_batched, refined_batched
+from magnetite.linalg.eigen_cuda import cusolver_batched
 from magnetite.linalg.laplacian import magnetic_laplacian
 from magnetite.linalg.potential import Relative
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX would take three quarters of the GPU's memory
 
-SIZES = (24, 33, 48, 64, 80, 128, 200, 256)
-TORCH_SAMPLE = 256
-"""Number of matrices for torch, which solves one after the other."""
+SIZES = (16, 24, 32, 33, 48, 64, 80, 100, 128, 160, 200, 256, 384, 512, 768, 1024)
+HARD_SIZES = (24, 64, 128, 256, 512)
+HARD_COUNT = 256
+BYTES = 2**32
+"""Memory of the complex128 matrices of one size, at most."""
+
+SAMPLE = 32
+"""Number of matrices for libraries that solve one after the other."""
+
+TOGETHER = 50.0
+"""A library that takes less than this many microseconds per matrix for `SAMPLE` matrices solves them together."""
+
+COMPARED = 2048
+"""Number of rows of the matrices whose eigenvalues are compared with those of LAPACK on the CPU."""
+
+ENOUGH = 1.0
+"""No further round begins after this many seconds."""
+
+CLOSE = {"double": 1e-9, "single": 1e-4}
+"""Largest accepted difference from the eigenvalues of LAPACK."""
+
+LIMITS = {"double": TOLERANCE, "single": SINGLE_TOLERANCE}
 
 Pairs = tuple[Tensor, Tensor]
 
 
-def laplacians(size: int, count: int, seed: int) -> Tensor:
+def random_laplacians(size: int, count: int, seed: int) -> Tensor:
     """Normalised magnetic Laplacians of Erdős–Rényi digraphs of mean degree 2."""
     generator = torch.Generator("cuda").manual_seed(seed + size)
-    chance = torch.rand((count, size, size), device="cuda", generator=generator)
-    adjacency = (chance < 2 / (size - 1)).double()
-    adjacency.diagonal(dim1=1, dim2=2).zero_()
-    return magnetic_laplacian(adjacency, Relative(0.25).absolute(adjacency))
+    parts = []
+    for some in torch.arange(count).split(max(1, 2**28 // size**2)):
+        chance = torch.rand((len(some), size, size), device="cuda", generator=generator)
+        adjacency = (chance < 2 / (size - 1)).double()
+        adjacency.diagonal(dim1=1, dim2=2).zero_()
+        parts.append(magnetic_laplacian(adjacency, Relative(0.25).absolute(adjacency)))
+    return torch.cat(parts)
 
 
-def microseconds(solve: Callable[[], Pairs], count: int, rounds: int) -> tuple[float, Pairs]:
-    """Shortest time per matrix in several rounds after a warm-up, and the result."""
-    result = solve()
-    best = float("inf")
-    for _ in range(rounds):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        result = solve()
-        torch.cuda.synchronize()
-        best = min(best, time.perf_counter() - start)
-    return 1e6 * best / count, result
+def repeated(size: int, count: int, seed: int) -> Tensor:
+    """Laplacians of digraphs of four equal parts, with nodes in random order: every eigenvalue occurs four times."""
+    generator = torch.Generator("cuda").manual_seed(seed)
+    part = random_laplacians(size // 4, count, seed)
+    whole = torch.kron(torch.eye(4, dtype=part.dtype, device="cuda"), part)
+    order = torch.rand((count, size), device="cuda", generator=generator).argsort(1)
+    rows = torch.arange(count, device="cuda")[:, None, None]
+    return whole[rows, order[:, :, None], order[:, None, :]]
 
 
-def errors(matrices: Tensor, pairs: Pairs, k: int) -> Tensor:
-    """The larger of residual and unitarity error of each matrix, in double precision, 1,024 matrices at a time."""
-    values, vectors = pairs[0][:, :k].double(), pairs[1][:, :, :k].to(matrices.dtype)
-    parts = zip(matrices.split(1024), values.split(1024), vectors.split(1024), strict=True)
-    return torch.cat([torch.stack(verify(*part)).amax(0).nan_to_num(nan=torch.inf) for part in parts])
+def clustered(size: int, count: int, seed: int) -> Tensor:
+    """Hermitian matrices with eigenvalues in clusters of eight, which differ by 1e-9 to 1e-6 within a cluster."""
+    generator = torch.Generator("cuda").manual_seed(seed)
+    options: Any = {"device": "cuda", "dtype": torch.float64, "generator": generator}
+    parts = torch.randn((count, size, size, 2), **options)
+    basis = torch.linalg.qr(torch.view_as_complex(parts))[0]
+    centre = (torch.arange(size, device="cuda") // 8) * (16 / size)
+    values = centre + 10 ** (-9 + 3 * torch.rand((count, size), **options))
+    matrices = (basis * values[:, None, :]) @ basis.mH
+    return (matrices + matrices.mH) / 2
 
 
-def by_jax(matrices: Tensor) -> Callable[[], Pairs]:
-    """JAX's batched `eigh` in complex64 on the same memory; only this function needs JAX."""
+KINDS: dict[str, Callable[[int, int, int], Tensor]] = {
+    "random": random_laplacians,
+    "repeated": repeated,
+    "clustered": clustered,
+}
+
+
+def by_jax(matrices: Tensor, _k: int) -> Callable[[], Pairs]:
+    """JAX's batched `eigh` on the same memory."""
     import jax
     import jax.numpy as jnp
 
-    array = jnp.from_dlpack(matrices.contiguous())
-    compiled = jax.jit(lambda batch: jnp.linalg.eigh(batch))
+    jax.config.update("jax_enable_x64", True)
+    array, compiled = jnp.from_dlpack(matrices), jax.jit(lambda batch: jnp.linalg.eigh(batch))
 
     def solve() -> Pairs:
         values, vectors = compiled(array)
@@ -79,52 +115,144 @@ def by_jax(matrices: Tensor) -> Callable[[], Pairs]:
     return solve
 
 
-def measure(size: int, count: int, k: int, rounds: int, seed: int) -> dict[str, float | int]:
-    """Microseconds per matrix, wrong matrices and ratios of every side, for one size."""
-    double = laplacians(size, count, seed)
-    single = double.to(torch.complex64)
-    sample = double[:TORCH_SAMPLE]
-    row: dict[str, float | int] = {"n": size}
-    sides: dict[str, tuple[Callable[[], Pairs], int, float]] = {
-        "ours_double": (lambda: lowest_eigenpairs(double, k), count, TOLERANCE),
-        "ours_single": (lambda: lowest_eigenpairs(double, k, single=True), count, SINGLE_TOLERANCE),
-        "cusolver_single": (lambda: cusolver_batched(single, k), count, SINGLE_TOLERANCE),
-        "cusolver_double": (lambda: cusolver_batched(double, k), count, TOLERANCE),
-        "refined": (lambda: refined_batched(double, k), count, TOLERANCE),
-        "jax_single": (by_jax(single), count, SINGLE_TOLERANCE),
-        "torch_double": (lambda: torch.linalg.eigh(sample), len(sample), TOLERANCE),
-    }
-    for name, (solve, solved, limit) in sides.items():
-        time_each, pairs = microseconds(solve, solved, 1 if name.startswith("torch") else rounds)
-        error = errors(double[:solved], pairs, k)
-        row |= {f"{name}_us": round(time_each, 3), f"{name}_wrong": int((error >= limit).sum())}
-        row[f"{name}_largest_error"] = float(error.max())
-        del pairs
-        torch.cuda.empty_cache()
-    row["double_against_torch"] = round(row["torch_double_us"] / row["ours_double_us"], 1)
-    row["double_against_jax_single"] = round(row["jax_single_us"] / row["ours_double_us"], 2)
-    row["single_against_jax"] = round(row["jax_single_us"] / row["ours_single_us"], 2)
-    return row
+def by_cupy(matrices: Tensor, _k: int) -> Callable[[], Pairs]:
+    """CuPy's `eigh` on the same memory."""
+    import cupy
+
+    array = cupy.from_dlpack(matrices)
+
+    def solve() -> Pairs:
+        values, vectors = cupy.linalg.eigh(array)
+        return torch.from_dlpack(values), torch.from_dlpack(vectors)
+
+    return solve
+
+
+SIDES: dict[str, Callable[[Tensor, int], Callable[[], Pairs]]] = {
+    "ours": lambda matrices, k: lambda: lowest_eigenpairs(matrices, k),
+    "cusolver": lambda matrices, k: lambda: cusolver_batched(matrices, k),
+    "jax": by_jax,
+    "cupy": by_cupy,
+    "torch": lambda matrices, _: lambda: torch.linalg.eigh(matrices),
+}
+PEERS = ("cusolver", "jax", "cupy")
+ONE_BY_ONE = ("cupy", "torch")
+
+
+def solver(side: str, double: Tensor, precision: str, k: int) -> Callable[[], Pairs]:
+    """A function that solves all matrices with one library."""
+    if side == "ours":  # its input is in double precision, and so is its result
+        return lambda: lowest_eigenpairs(double, k, single=precision == "single")
+    return SIDES[side]((double if precision == "double" else double.to(torch.complex64)).contiguous(), k)
+
+
+def seconds(solve: Callable[[], Pairs]) -> float:
+    """Seconds of one call."""
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    solve()
+    torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+def measure(side: str, kind: str, size: int, precision: str, k: int, rounds: int, seed: int) -> dict[str, Any]:
+    """Microseconds per matrix in the fastest of some rounds after a warm-up, and wrong matrices."""
+    count = min(8192, BYTES // (16 * size**2)) if kind == "random" else HARD_COUNT
+    double = KINDS[kind](size, count, seed)
+    if side in ONE_BY_ONE:
+        few = solver(side, double[:SAMPLE], precision, k)
+        few()
+        if 1e6 * seconds(few) / SAMPLE > TOGETHER:
+            double = double[:SAMPLE]
+    solve = solver(side, double, precision, k)
+    pairs, times = solve(), []
+    while len(times) < rounds and sum(times) < ENOUGH:
+        times.append(seconds(solve))
+    error = errors(double, pairs, k)
+    compared = max(2, min(COMPARED // size, len(double)))
+    expected = torch.linalg.eigvalsh(double[:compared].cpu())[:, :k]
+    away = (pairs[0][:compared, :k].cpu().double() - expected).abs().amax(1) > CLOSE[precision]
+    wrong = error >= LIMITS[precision]
+    wrong[:compared] |= away.to(wrong.device)
+    return {
+        "side": side, "kind": kind, "n": size, "precision": precision, "solved": len(double),
+        "us": round(1e6 * min(times) / len(double), 3), "wrong": int(wrong.sum()), "largest_error": float(error.max()),
+    }  # fmt: skip
+
+
+def errors(matrices: Tensor, pairs: Pairs, k: int) -> Tensor:
+    """The larger of residual and unitarity error of each matrix, in double precision, some matrices at a time."""
+    values, vectors, step = pairs[0][:, :k].double(), pairs[1][:, :, :k], max(1, 2**26 // matrices.shape[1] ** 2)
+    parts = zip(matrices.split(step), values.split(step), vectors.split(step), strict=True)
+    found = [torch.stack(verify(some, low, own.to(some.dtype))).amax(0) for some, low, own in parts]
+    return torch.cat(found).nan_to_num(nan=torch.inf)
+
+
+def child(options: argparse.Namespace) -> None:
+    """All measurements of one library, each printed as a line."""
+    for precision in options.precisions:
+        for kind in options.kinds:
+            sizes = options.sizes if kind == "random" else [size for size in options.sizes if size in HARD_SIZES]
+            for size in sizes:
+                given = options.side, kind, size, precision, options.k, options.rounds, options.seed
+                try:
+                    row = measure(*given)
+                except Exception as error:  # a library that fails for one size is measured at the others
+                    row = dict(zip(("side", "kind", "n", "precision"), given, strict=False))
+                    row["failed"] = f"{type(error).__name__}: {error}"[:200]
+                print(json.dumps(row), flush=True)
+                torch.cuda.empty_cache()
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Microseconds per matrix and wrong matrices of all sides, and how much faster ours is than the best of `PEERS`."""
+    sides = list(dict.fromkeys(row["side"] for row in rows))
+    lines = [f"{'precision kind n':24}" + "".join(f"{side:>20}" for side in sides) + f"{'best peer / ours':>18}"]
+    for key in dict.fromkeys((row["precision"], row["kind"], row["n"]) for row in rows):
+        own = {row["side"]: row for row in rows if (row["precision"], row["kind"], row["n"]) == key}
+        cells = [
+            f"{row['us']:.2f} ({row['wrong']}/{row['solved']})" if "us" in (row := own.get(side, {})) else "–"
+            for side in sides
+        ]
+        times = faster(own)
+        lines.append(f"{' '.join(map(str, key)):24}" + "".join(f"{cell:>20}" for cell in cells) + f"{times:>18.2f}")
+    return "\n".join(lines)
+
+
+def faster(own: dict[str, dict[str, Any]]) -> float:
+    """How much faster ours is than the best of `PEERS`, given the rows of one size by side."""
+    best = min((own[side]["us"] for side in PEERS if "us" in own.get(side, {})), default=float("nan"))
+    return best / own.get("ours", {}).get("us", float("nan"))
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure each library in its own process, write, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"))
-    parser.add_argument("--count", type=int, default=8192)
     parser.add_argument("--k", type=int, default=25)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS])
+    parser.add_argument("--precisions", nargs="+", choices=LIMITS, default=[*LIMITS])
+    parser.add_argument("--sides", nargs="+", choices=SIDES, default=[*SIDES])
+    parser.add_argument("--side", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    record = Record("benchmark-eigen-gpu", seed=0)
-    rows: list[dict[str, float | int]] = []
-    for size in SIZES:
-        rows.append(measure(size, options.count, options.k, options.rounds, record.seed))
-        record.write(options.out, {"graphs": options.count, "k": options.k, "torch_sample": TORCH_SAMPLE, "rows": rows})
-    shown = [name for name in rows[0] if not name.endswith("_largest_error")]
-    table = Table(*shown, title="microseconds per matrix")
+    if options.side:
+        child(options)
+        return
+    record = Record("benchmark-eigen-gpu", options.seed)
+    rows: list[dict[str, Any]] = []
+    for side in options.sides:
+        process = subprocess.Popen([sys.executable, *sys.argv, "--side", side], stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        rows += [json.loads(line) for line in process.stdout if line.startswith("{")]
+        process.wait()
+        record.write(options.out, {"k": options.k, "hard_count": HARD_COUNT, "rows": rows})
+    print(table(rows))
     for row in rows:
-        table.add_row(*(str(row[name]) for name in shown))
-    Console(width=240).print(table)
+        if "failed" in row:
+            print(row)
 
 
 if __name__ == "__main__":

@@ -1,19 +1,19 @@
 // The k lowest eigenpairs of many Hermitian matrices, one thread block per matrix.
 //
-//   1. Householder reflections make the matrix tridiagonal, L = Q T Qᴴ (LAPACK's ?hetd2).
+//   1. Householder reflections make the matrix tridiagonal, L = Q T Qᴴ, a panel of columns at a time (LAPACK's ?hetrd).
 //   2. Multisection with Sturm counts finds the k lowest eigenvalues of T, in double precision.
 //   3. Twisted factorisations give their eigenvectors; close ones are made orthogonal.
 //   4. The reflections are applied to these k vectors only.
 //
-// Compiled at run time with REAL (float or double), COMPLEX (0 or 1), THREADS, and TILES (32 rows each, as many as needed).
-// The matrix is overwritten in global memory: with the caches this is faster than a copy in shared memory, which leaves
-// room for one or two blocks only. The result is not checked here: the caller verifies every matrix and solves it again if
-// that fails.
+// Compiled at run time with REAL (float or double), COMPLEX (0 or 1), THREADS, PANEL (columns), and RESIDENT (1 if the
+// vectors are in shared memory until they are done). The matrix is overwritten in global memory: with the caches this is
+// faster than a copy in shared memory, which leaves room for one or two blocks only. The result is not checked here: the
+// caller verifies every matrix and solves it again if that fails.
 
 constexpr int WARPS = THREADS / 32;
 
 #if COMPLEX
-struct number {
+struct __align__(2 * sizeof(REAL)) number {  // so that one instruction loads both
     REAL x, y;
 };
 __device__ inline number operator+(number a, number b) { return {a.x + b.x, a.y + b.y}; }
@@ -25,12 +25,8 @@ __device__ inline REAL real(number a) { return a.x; }
 __device__ inline REAL imaginary(number a) { return a.y; }
 __device__ inline REAL square(number a) { return a.x * a.x + a.y * a.y; }
 __device__ inline number make(REAL x, REAL y) { return {x, y}; }
-__device__ inline number shuffle_sum(number a) {
-    for (int step = 16; step; step >>= 1) {
-        a.x += __shfl_xor_sync(~0u, a.x, step);
-        a.y += __shfl_xor_sync(~0u, a.y, step);
-    }
-    return a;
+__device__ inline number shuffled(number a, int step) {
+    return {__shfl_xor_sync(~0u, a.x, step), __shfl_xor_sync(~0u, a.y, step)};
 }
 #else
 typedef REAL number;
@@ -39,114 +35,191 @@ __device__ inline REAL real(number a) { return a; }
 __device__ inline REAL imaginary(number) { return 0; }
 __device__ inline REAL square(number a) { return a * a; }
 __device__ inline number make(REAL x, REAL) { return x; }
+__device__ inline number shuffled(number a, int step) { return __shfl_xor_sync(~0u, a, step); }
+#endif
+
 __device__ inline number shuffle_sum(number a) {
-    for (int step = 16; step; step >>= 1) a += __shfl_xor_sync(~0u, a, step);
+    for (int step = 16; step; step >>= 1) a = a + shuffled(a, step);
     return a;
 }
-#endif
+
+// Sums over the lanes of several numbers: number `lane / 8` of a lane's own, with fewer exchanges than one sum at a time.
+__device__ inline number shuffle_sums(const number (&a)[4]) {
+    const bool upper = threadIdx.x & 16, odd = threadIdx.x & 8;
+    const number first = (upper ? a[2] : a[0]) + shuffled(upper ? a[0] : a[2], 16);
+    const number second = (upper ? a[3] : a[1]) + shuffled(upper ? a[1] : a[3], 16);
+    number sum = (odd ? second : first) + shuffled(odd ? first : second, 8);
+    for (int step = 4; step; step >>= 1) sum = sum + shuffled(sum, step);
+    return sum;
+}
 
 // An entry of `vectors` is at least as large as a double: the real vectors of T share memory with the result.
 constexpr int DOUBLES = sizeof(number) / sizeof(double);
 
 struct Workspace {
-    number *matrix;      // [n, n] in global memory: columns of L, then the reflections below the diagonal
-    number *vectors;     // [n, k]
-    number *reflection;  // [n]
-    number *image;       // [n]
-    number *partial;     // [WARPS, n]
-    number *factor;      // [n] τ of each reflection
-    double *diagonal;    // [n] of T
-    double *off;         // [n] beside the diagonal of T
-    double *values;      // [k]
+    number *matrix;        // [n, n] in global memory: columns of L, then the reflections below the diagonal
+    number *vectors;       // [k, stride] in shared or global memory
+    int stride;
+    number *column;        // [n] the column that is eliminated
+    number *image;         // [n] of the reflection
+    number *factor;        // [n] τ of each reflection
+    number *reflections;   // [PANEL, n] V
+    number *images;        // [PANEL, n] W: the matrix of the panel's beginning minus V Wᴴ + W Vᴴ is that of now
+    number *overlaps;      // [2, PANEL] Wᴴ v and Vᴴ v
+    number *partial;       // [WARPS]
+    double *diagonal;      // [n] of T
+    double *off;           // [n] beside the diagonal of T
+    double *values;        // [k]
 };
 
-__device__ Workspace carve(char *shared, number *matrix, int n, int k) {
+__device__ Workspace carve(char *shared, number *matrix, number *output, int n, int k) {
     Workspace s;
     s.matrix = matrix;
     s.diagonal = (double *)shared;
     s.off = s.diagonal + n;
     s.values = s.off + n;
-    s.vectors = (number *)(s.values + k + (k & 1));
-    s.reflection = s.vectors + n * k + ((n * k) & 1);
-    s.image = s.reflection + n;
+    s.column = (number *)(s.values + k + (k & 1));
+    s.image = s.column + n;
     s.factor = s.image + n;
-    s.partial = s.factor + n;
+    s.overlaps = s.factor + n + (n & 1);
+    s.partial = s.overlaps + 2 * PANEL;
+    s.reflections = s.partial + WARPS;
+    s.images = s.reflections + PANEL * n;
+    s.vectors = RESIDENT ? s.reflections : output;  // which are not needed any more
+    s.stride = RESIDENT ? n | 1 : n;                // odd, against bank conflicts
     return s;
 }
 
-// Stage 1. Four barriers per column; every warp computes the reductions that it needs itself.
+// Column j of the current matrix from its diagonal on, and its squared length below the subdiagonal in parts.
+__device__ void take_column(Workspace s, int n, int j, int before) {
+    REAL rest = 0;
+    for (int r = threadIdx.x; r < n; r += THREADS) {
+        if (r < j) continue;
+        number x = s.matrix[(size_t)j * n + r];
+        for (int l = 0; l < before; ++l)
+            x = x - s.reflections[l * n + r] * conj(s.images[l * n + j]) - s.images[l * n + r] * conj(s.reflections[l * n + j]);
+        s.column[r] = x;
+        if (r > j + 1) rest += square(x);
+    }
+    const number sum = shuffle_sum(make(rest, 0));
+    if ((threadIdx.x & 31) == 0) s.partial[threadIdx.x >> 5] = sum;
+}
+
+// Wᴴ v and Vᴴ v for the columns of the panel before, and A v for the matrix of the panel's beginning, whose rows are
+// its conjugate columns: a warp takes four of them at once.
+__device__ void multiply(Workspace s, int n, int j, int before) {
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, m = n - j - 1;
+    const number *v = s.reflections + before * n + j + 1;
+    for (int first = 4 * warp; first < m; first += 4 * WARPS) {
+        const number *rows[4];
+        number sum[4];
+#pragma unroll
+        for (int t = 0; t < 4; ++t) {
+            rows[t] = s.matrix + (size_t)(j + 1 + min(first + t, m - 1)) * n + j + 1;
+            sum[t] = make(0, 0);
+        }
+#pragma unroll 2
+        for (int c = lane; c < m; c += 32) {
+            const number entry = v[c];
+#pragma unroll
+            for (int t = 0; t < 4; ++t) sum[t] = sum[t] + conj(rows[t][c]) * entry;
+        }
+        const number total = shuffle_sums(sum);
+        if ((lane & 7) == 0 && first + lane / 8 < m) s.image[j + 1 + first + lane / 8] = total;
+    }
+    for (int d = WARPS - 1 - warp; d < 2 * before; d += WARPS) {
+        const number *other = (d < before ? s.images + d * n : s.reflections + (d - before) * n) + j + 1;
+        number sum = make(0, 0);
+        for (int r = lane; r < m; r += 32) sum = sum + conj(other[r]) * v[r];
+        sum = shuffle_sum(sum);
+        if (lane == 0) s.overlaps[d < before ? d : PANEL + d - before] = sum;
+    }
+}
+
+// A ← A − V Wᴴ − W Vᴴ from row and column `start` on.
+__device__ void update(Workspace s, int n, int start, int columns) {
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    for (int first = start + 4 * warp; first < n; first += 4 * WARPS) {
+        int column[4];
+#pragma unroll
+        for (int t = 0; t < 4; ++t) column[t] = min(first + t, n - 1);
+        for (int r = start + lane; r < n; r += 32) {
+            number x[4];
+#pragma unroll
+            for (int t = 0; t < 4; ++t) x[t] = s.matrix[(size_t)column[t] * n + r];
+            for (int l = 0; l < columns; ++l) {
+                const number *reflection = s.reflections + l * n, *image = s.images + l * n;
+                const number v = reflection[r], w = image[r];
+#pragma unroll
+                for (int t = 0; t < 4; ++t) x[t] = x[t] - v * conj(image[column[t]]) - w * conj(reflection[column[t]]);
+            }
+#pragma unroll
+            for (int t = 0; t < 4; ++t)
+                if (first + t < n) s.matrix[(size_t)column[t] * n + r] = x[t];
+        }
+    }
+}
+
+// Stage 1. Five barriers per column. Thread r mod THREADS alone changes entry r of vectors. Within a panel, the matrix is
+// only read: once per column, and once more and written per panel.
 __device__ void tridiagonalise(Workspace s, int n) {
-    const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
-    for (int j = 0; j < n - 1; ++j) {
-        const int m = n - j - 1;
-        number *column = s.matrix + j * n + j + 1;
-        REAL rest = 0;
-        for (int r = lane + 1; r < m; r += 32) rest += square(column[r]);
-        for (int step = 16; step; step >>= 1) rest += __shfl_xor_sync(~0u, rest, step);
-        const number alpha = column[0];
-        const REAL across = imaginary(alpha) * imaginary(alpha) + rest;
-        REAL beta = real(alpha);
-        number tau = make(0, 0), scale = make(0, 0);
-        if (across > 0) {
-            const REAL norm = sqrt(real(alpha) * real(alpha) + across);
-            beta = real(alpha) >= 0 ? -norm : norm;
-            tau = make((beta - real(alpha)) / beta, -imaginary(alpha) / beta);
-            const number gap = make(real(alpha) - beta, imaginary(alpha));
-            scale = (1 / square(gap)) * conj(gap);
-        }
-        for (int r = thread; r < m; r += THREADS) s.reflection[r] = r == 0 ? make(1, 0) : column[r] * scale;
-        if (thread == 0) {
-            s.diagonal[j] = real(s.matrix[j * n + j]);
-            s.off[j] = beta;
-            s.factor[j] = tau;
-        }
-        __syncthreads();
-        if (across > 0) {  // the same for all threads
-            number sum[TILES];
-#pragma unroll
-            for (int t = 0; t < TILES; ++t) sum[t] = make(0, 0);
-            for (int c = warp; c < m; c += WARPS) {
-                const number v = s.reflection[c];
-                const number *source = s.matrix + (j + 1 + c) * n + j + 1;
-#pragma unroll
-                for (int t = 0; t < TILES; ++t)
-                    if (lane + 32 * t < m) sum[t] = sum[t] + source[lane + 32 * t] * v;
+    const int thread = threadIdx.x;
+    for (int start = 0; start < n - 1; start += PANEL) {
+        const int columns = min(PANEL, n - 1 - start);
+        for (int before = 0; before < columns; ++before) {
+            const int j = start + before;
+            take_column(s, n, j, before);
+            __syncthreads();
+            REAL rest = 0;
+            for (int w = 0; w < WARPS; ++w) rest += real(s.partial[w]);
+            const number alpha = s.column[j + 1];
+            const REAL across = imaginary(alpha) * imaginary(alpha) + rest;
+            REAL beta = real(alpha);
+            number tau = make(0, 0), scale = make(0, 0);
+            if (across > 0) {
+                const REAL norm = sqrt(real(alpha) * real(alpha) + across);
+                beta = real(alpha) >= 0 ? -norm : norm;
+                tau = make((beta - real(alpha)) / beta, -imaginary(alpha) / beta);
+                const number gap = make(real(alpha) - beta, imaginary(alpha));
+                scale = (1 / square(gap)) * conj(gap);
             }
-#pragma unroll
-            for (int t = 0; t < TILES; ++t)
-                if (lane + 32 * t < m) s.partial[warp * n + lane + 32 * t] = sum[t];
-        }
-        __syncthreads();
-        for (int r = thread; r < m; r += THREADS) {
-            column[r] = s.reflection[r];
-            number total = make(0, 0);
-            if (across > 0)
-                for (int w = 0; w < WARPS; ++w) total = total + s.partial[w * n + r];
-            s.image[r] = tau * total;
-        }
-        __syncthreads();
-        if (across > 0) {
+            number *v = s.reflections + before * n, *w = s.images + before * n;
+            for (int r = thread; r < n; r += THREADS)
+                if (r > j) s.matrix[(size_t)j * n + r] = v[r] = r == j + 1 ? make(1, 0) : s.column[r] * scale;
+            if (thread == 0) {
+                s.diagonal[j] = real(s.column[j]);
+                s.off[j] = beta;
+                s.factor[j] = tau;
+            }
+            __syncthreads();
+            if (across > 0) multiply(s, n, j, before);  // the same for all threads
+            __syncthreads();
             number dot = make(0, 0);
-            for (int r = lane; r < m; r += 32) dot = dot + conj(s.image[r]) * s.reflection[r];
-            const number shift = (REAL)-0.5 * (tau * shuffle_sum(dot));
-            number v[TILES], w[TILES];
-#pragma unroll
-            for (int t = 0; t < TILES; ++t)
-                if (lane + 32 * t < m) {
-                    v[t] = s.reflection[lane + 32 * t];
-                    w[t] = s.image[lane + 32 * t] + shift * v[t];
+            for (int r = thread; r < n; r += THREADS) {
+                if (r <= j) continue;
+                number sum = make(0, 0);
+                if (across > 0) {
+                    sum = s.image[r];
+                    for (int l = 0; l < before; ++l)
+                        sum = sum - s.reflections[l * n + r] * s.overlaps[l] - s.images[l * n + r] * s.overlaps[PANEL + l];
                 }
-            for (int c = warp; c < m; c += WARPS) {
-                const number vc = s.reflection[c], wc = conj(s.image[c] + shift * vc), vcc = conj(vc);
-                number *target = s.matrix + (j + 1 + c) * n + j + 1;
-#pragma unroll
-                for (int t = 0; t < TILES; ++t)
-                    if (lane + 32 * t < m) target[lane + 32 * t] = target[lane + 32 * t] - v[t] * wc - w[t] * vcc;
+                w[r] = tau * sum;
+                dot = dot + conj(w[r]) * v[r];
             }
+            dot = shuffle_sum(dot);
+            if ((thread & 31) == 0) s.partial[thread >> 5] = dot;
+            __syncthreads();
+            dot = make(0, 0);
+            for (int part = 0; part < WARPS; ++part) dot = dot + s.partial[part];
+            const number shift = (REAL)-0.5 * (tau * dot);
+            for (int r = thread; r < n; r += THREADS)
+                if (r > j) w[r] = w[r] + shift * v[r];
+            __syncthreads();
         }
+        update(s, n, start + columns, columns);
         __syncthreads();
     }
-    if (thread == 0) s.diagonal[n - 1] = real(s.matrix[n * n - 1]);
+    if (thread == 0) s.diagonal[n - 1] = real(s.matrix[(size_t)n * n - 1]);
     __syncthreads();
 }
 
@@ -197,22 +270,21 @@ __device__ inline double guarded(double pivot) { return fabs(pivot) < 1e-18 ? co
 // Stage 3, one thread per vector: with D⁺ from above and D⁻ from below, start where γ = D⁺ + D⁻ − (d − λ) is smallest.
 // T is block diagonal where `off` vanishes (the graph has several components). An eigenvalue that several blocks share
 // appears once for each: the first copy starts in the first of these blocks, the second in the second.
-__device__ void twisted_vector(Workspace s, int n, int k, int j) {
-    double *vector = (double *)s.vectors + j * DOUBLES;
-    const int stride = k * DOUBLES;
+__device__ void twisted_vector(Workspace s, int n, int j) {
+    double *vector = (double *)(s.vectors + (size_t)j * s.stride);
     const double *d = s.diagonal, *e = s.off;
     const double value = s.values[j];
     double pivot = d[n - 1] - value;
-    vector[(n - 1) * stride] = pivot;
-    for (int i = n - 2; i >= 0; --i) vector[i * stride] = pivot = d[i] - value - e[i] * e[i] / guarded(pivot);
+    vector[(n - 1) * DOUBLES] = pivot;
+    for (int i = n - 2; i >= 0; --i) vector[i * DOUBLES] = pivot = d[i] - value - e[i] * e[i] / guarded(pivot);
     int copy = 0;
     while (copy < j && value - s.values[j - copy - 1] < EQUAL) ++copy;
     double smallest = LARGE, in_part = LARGE, above = 0;
     int twist = 0, twist_in_part = 0, parts = 0;
     for (int i = 0; i < n; ++i) {
         above = d[i] - value - (i ? e[i - 1] * e[i - 1] / guarded(above) : 0);
-        const double size = fabs(above + vector[i * stride] - (d[i] - value));
-        vector[i * stride] = above;
+        const double size = fabs(above + vector[i * DOUBLES] - (d[i] - value));
+        vector[i * DOUBLES] = above;
         if (size < in_part) in_part = size, twist_in_part = i;
         if (i < n - 1 && fabs(e[i]) >= SPLIT) continue;
         const bool chosen = in_part < SHARED_VALUE && parts++ == copy;
@@ -221,46 +293,46 @@ __device__ void twisted_vector(Workspace s, int n, int k, int j) {
     }
     pivot = d[n - 1] - value;
     for (int i = n - 1; i > twist; --i) {
-        vector[i * stride] = pivot;
+        vector[i * DOUBLES] = pivot;
         pivot = d[i - 1] - value - e[i - 1] * e[i - 1] / guarded(pivot);
     }
     double norm = 1, entry = 1;
     for (int i = twist - 1; i >= 0; --i) {
-        entry *= -e[i] / guarded(vector[i * stride]);
-        vector[i * stride] = entry;
+        entry *= -e[i] / guarded(vector[i * DOUBLES]);
+        vector[i * DOUBLES] = entry;
         norm += entry * entry;
     }
     entry = 1;
     for (int i = twist + 1; i < n; ++i) {
-        entry *= -e[i - 1] / guarded(vector[i * stride]);
-        vector[i * stride] = entry;
+        entry *= -e[i - 1] / guarded(vector[i * DOUBLES]);
+        vector[i * DOUBLES] = entry;
         norm += entry * entry;
     }
-    vector[twist * stride] = 1;
+    vector[twist * DOUBLES] = 1;
     const double scale = rsqrt(norm);
-    for (int i = 0; i < n; ++i) vector[i * stride] *= scale;
+    for (int i = 0; i < n; ++i) vector[i * DOUBLES] *= scale;
 }
 
 // The first warp orthogonalises the vectors of close eigenvalues.
 __device__ void separate(Workspace s, int n, int k) {
     const int lane = threadIdx.x;
-    const int stride = k * DOUBLES;
-    double *vectors = (double *)s.vectors;
     int start = 0;
     for (int j = 1; j < k; ++j) {
         if (s.values[j] - s.values[j - 1] > 1e-3) start = j;
         if (start == j) continue;
+        double *own = (double *)(s.vectors + (size_t)j * s.stride);
         double norm = 0;
         for (int i = start; i < j; ++i) {
+            const double *other = (double *)(s.vectors + (size_t)i * s.stride);
             double dot = 0;
-            for (int r = lane; r < n; r += 32) dot += vectors[r * stride + i * DOUBLES] * vectors[r * stride + j * DOUBLES];
+            for (int r = lane; r < n; r += 32) dot += other[r * DOUBLES] * own[r * DOUBLES];
             for (int step = 16; step; step >>= 1) dot += __shfl_xor_sync(~0u, dot, step);
-            for (int r = lane; r < n; r += 32) vectors[r * stride + j * DOUBLES] -= dot * vectors[r * stride + i * DOUBLES];
+            for (int r = lane; r < n; r += 32) own[r * DOUBLES] -= dot * other[r * DOUBLES];
         }
-        for (int r = lane; r < n; r += 32) norm += vectors[r * stride + j * DOUBLES] * vectors[r * stride + j * DOUBLES];
+        for (int r = lane; r < n; r += 32) norm += own[r * DOUBLES] * own[r * DOUBLES];
         for (int step = 16; step; step >>= 1) norm += __shfl_xor_sync(~0u, norm, step);
         const double scale = rsqrt(norm);
-        for (int r = lane; r < n; r += 32) vectors[r * stride + j * DOUBLES] *= scale;
+        for (int r = lane; r < n; r += 32) own[r * DOUBLES] *= scale;
         __syncwarp();
     }
 }
@@ -270,13 +342,13 @@ __device__ void reflect(Workspace s, int n, int k) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     for (int column = warp; column < k; column += WARPS)
         for (int j = n - 2; j >= 0; --j) {
-            const number *v = s.matrix + j * n + j + 1;
-            number *z = s.vectors + (j + 1) * k + column;
+            const number *v = s.matrix + (size_t)j * n + j + 1;
+            number *z = s.vectors + (size_t)column * s.stride + j + 1;
             const int m = n - j - 1;
             number dot = make(0, 0);
-            for (int r = lane; r < m; r += 32) dot = dot + conj(v[r]) * z[r * k];
+            for (int r = lane; r < m; r += 32) dot = dot + conj(v[r]) * z[r];
             dot = s.factor[j] * shuffle_sum(dot);
-            for (int r = lane; r < m; r += 32) z[r * k] = z[r * k] - v[r] * dot;
+            for (int r = lane; r < m; r += 32) z[r] = z[r] - v[r] * dot;
             __syncwarp();
         }
 }
@@ -284,11 +356,9 @@ __device__ void reflect(Workspace s, int n, int k) {
 extern "C" __global__ void __launch_bounds__(THREADS, THREADS > 256 ? 1 : 768 / THREADS) lowest_pairs(
     number *matrices, REAL *values, number *vectors, int n, int k, int lanes, int rounds) {
     extern __shared__ __align__(16) char shared[];
-    const Workspace s = carve(shared, matrices + (size_t)blockIdx.x * n * n, n, k);
+    number *output = vectors + (size_t)blockIdx.x * n * k;
+    const Workspace s = carve(shared, matrices + (size_t)blockIdx.x * n * n, output, n, k);
     const int thread = threadIdx.x;
-    // The matrix is stored row by row; read by columns it is its transpose, which is its conjugate.
-    for (int i = thread; i < n * n; i += THREADS) s.matrix[i] = conj(s.matrix[i]);
-    __syncthreads();
     tridiagonalise(s, n);
 
     double bound = 0;
@@ -305,18 +375,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, THREADS > 256 ? 1 : 768 / 
     }
     __syncthreads();
     multisection(s, n, k, lanes, rounds);
-    if (thread < k) twisted_vector(s, n, k, thread);
+    if (thread < k) twisted_vector(s, n, thread);
     __syncthreads();
     if (thread < 32) separate(s, n, k);
     __syncthreads();
-    for (int i = thread; i < n * k; i += THREADS) {
-        const double z = ((double *)s.vectors)[i * DOUBLES];
-        s.vectors[i] = make((REAL)z, 0);
-    }
+    for (int j = 0; j < k; ++j)
+        for (int r = thread; r < n; r += THREADS) {
+            number *entry = s.vectors + (size_t)j * s.stride + r;
+            *entry = make((REAL) * (double *)entry, 0);
+        }
     __syncthreads();
     reflect(s, n, k);
     __syncthreads();
-    number *output = vectors + (size_t)blockIdx.x * n * k;
-    for (int i = thread; i < n * k; i += THREADS) output[i] = s.vectors[i];
+    // The matrix is stored row by row; read by columns it is its transpose, which is its conjugate.
+    for (int j = 0; j < k; ++j)
+        for (int r = thread; r < n; r += THREADS) output[j * n + r] = conj(s.vectors[(size_t)j * s.stride + r]);
     for (int j = thread; j < k; j += THREADS) values[(size_t)blockIdx.x * k + j] = (REAL)(scale * s.values[j]);
 }
