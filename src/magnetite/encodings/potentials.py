@@ -34,7 +34,7 @@ def settled(graphs: Digraphs, potentials: Sequence[Potential]) -> list[Potential
     adaptive = [q for q in potentials if isinstance(q, Adaptive) and q.q]
     if adaptive and largest >= SMALL:
         pairs = node_pairs(graphs)
-        quarter = adaptive_potentials(pairs)
+        quarter = adaptive_potentials(pairs, graphs.device)
         return [q.of_pairs(pairs, quarter) if isinstance(q, Adaptive) and q.q else q for q in potentials]
     return [_relative(q) if isinstance(q, Adaptive) else q for q in potentials]
 

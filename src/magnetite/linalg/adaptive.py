@@ -19,7 +19,7 @@ coherent around a cycle of classes, and q is the smallest of 1/12 … 1/2 that k
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import pi
+from math import pi, sin
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from torch import Tensor
 from magnetite.linalg.memory import check_memory
 from magnetite.linalg.pairs import NodePairs
 from magnetite.linalg.phase import weight_and_angle
+from magnetite.linalg.sparse import compressed_rows, inner, mix
 from magnetite.linalg.threads import in_pool, on_cores
 
 QUARTER = 0.25
@@ -87,8 +88,12 @@ COMPLETE = 1e-5
 """A new vector of the basis shorter than this is rounding errors: the others span all that can be reached."""
 
 
-def adaptive_potentials(pairs: NodePairs) -> Float[Tensor, " g"]:
+def adaptive_potentials(pairs: NodePairs, device: torch.device | str = "cpu") -> Float[Tensor, " g"]:
     """The absolute potential of each graph by the rule above, at a quarter turn.
+
+    Args:
+        pairs: The node pairs of the graphs, on the CPU.
+        device: Where eigenvectors of large graphs are computed.
 
     >>> from magnetite.linalg.pairs import pair_edges
     >>> path = pair_edges(torch.tensor([[0, 1, 2], [1, 2, 3]]), torch.tensor([0, 3]), torch.tensor([4]), None)
@@ -102,7 +107,7 @@ def adaptive_potentials(pairs: NodePairs) -> Float[Tensor, " g"]:
 
     def choose(graph: int) -> None:
         given = float(noise.sigma[graph]), float(bound[graph]), bool(noise.limited[graph])
-        result[graph] = _Graph.of(pairs, graph).chosen(*given)
+        result[graph] = _Graph.of(pairs, graph).chosen(*given, torch.device(device))
 
     in_pool(choose, unclear.nonzero().squeeze(1).tolist())
     return result
@@ -210,7 +215,7 @@ class _Graph:
         edges = csr_array((np.ones(len(ends[0]), np.int8), ends), shape=shape)
         return connected_components(edges, connection="strong")[0] < self.size
 
-    def chosen(self, sigma: float, bound: float, limited: bool) -> float:
+    def chosen(self, sigma: float, bound: float, limited: bool, device: torch.device) -> float:
         """The potential of this graph, given `σ` and the largest number of one-way edges on a path."""
         known = self.heights(SOLVE_STEPS)
         if known is None and not limited:
@@ -224,14 +229,14 @@ class _Graph:
         quarter = min(QUARTER, QUARTER / max(span, 1e-9))
         below = [q for q in quarter * 0.5 ** np.arange(HALVINGS) if q > quiet] + [quiet]
         above = [1 / length for length in CYCLES if 1 / length > 1.05 * quarter] if self.winds() else []
-        carried = dict(zip(below + above, self.carried(height, sigma, np.array(below + above)), strict=True))
+        carried = dict(zip(below + above, self.carried(height, sigma, np.array(below + above), device), strict=True))
         most = max(carried.values())
         if most == 0:
             return quiet
         enough = [q for q in below if carried[q] >= KEEP * most]
         return float(max(enough) if enough else min(q for q in above if carried[q] >= TIED * most))
 
-    def carried(self, height: np.ndarray, sigma: float, potentials: np.ndarray) -> list[float]:
+    def carried(self, height: np.ndarray, sigma: float, potentials: np.ndarray, device: torch.device) -> list[float]:
         """The carried dimensions `J` at each potential."""
         from magnetite.kernels.cpu.lanczos import LANES
 
@@ -239,11 +244,16 @@ class _Graph:
         # No node number enters, and reversing all edges conjugates the vector as it does the matrices.
         first = root * np.exp(2e3j * pi * height) * (1 + 0.5 * np.cos(17.3 * self.degree / self.degree.mean()))
         matrix, edge = self._matrix, _edge(sigma, self.degree)
+        on_gpu = device.type == "cuda" and self.size > LARGE
+        known = torch.from_numpy(root).to(device if on_gpu else "cpu")
 
         def work(some: np.ndarray) -> list[float]:
-            found = self._highest(matrix, first, some, edge)
-            return [_carried(values, vectors, root, sigma, 2 * pi * q) for q, values, vectors in found]
+            given = matrix, first, some, edge
+            found = self._highest_on_gpu(*given, device) if on_gpu else self._highest(*given)
+            return [_carried(values, vectors, known, sigma, 2 * pi * q) for q, values, vectors in found]
 
+        if on_gpu:
+            return work(potentials)
         parts = [potentials[begin : begin + LANES] for begin in range(0, len(potentials), LANES)]
         several = self.size > LARGE and len(parts) * self._basis_bytes(STEPS) <= BASIS_BYTES
         return [each for part in (on_cores(work, parts) if several else map(work, parts)) for each in part]
@@ -266,10 +276,8 @@ class _Graph:
 
     def _highest(
         self, matrix: tuple[np.ndarray, ...], first: np.ndarray, potentials: np.ndarray, edge: float
-    ) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+    ) -> Iterator[tuple[float, Tensor, Tensor]]:
         """Each potential, and the eigenpairs of `N_q` above the edge of the bulk, by Lanczos iteration."""
-        from scipy.linalg import get_lapack_funcs
-
         from magnetite.kernels.cpu.lanczos import LANES, lanczos
 
         *rows, turns = matrix
@@ -284,38 +292,72 @@ class _Graph:
         basis[0, :, :LANES], basis[0, :, LANES:] = unit.real[:, None], unit.imag[:, None]
         diagonal, beside = np.zeros((2, steps, LANES))
         table = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
-        solve_tridiagonal: Any = get_lapack_funcs("stevd", (diagonal,))
         work = np.empty((self.size, 2 * LANES), np.float32), np.empty(2 * LANES, np.float32)
         lanczos(*rows, *table, basis, *work, diagonal, beside, COMPLETE, AHEAD if self.size > LARGE else 0)
         for lane, q in enumerate(potentials):
-            ended = np.flatnonzero(beside[:, lane] == 0)
-            kept = ended[0] + 1 if len(ended) else steps
-            values, mix, _ = solve_tridiagonal(diagonal[:kept, lane], beside[: max(kept - 1, 1), lane])
-            chosen = (np.arange(kept) >= kept - VECTORS) & (values > edge)
-            part = mix[:, chosen].astype(np.float32)
-            real, imag = (basis[:kept, :, place].T @ part for place in (lane, LANES + lane))
-            yield float(q), values[chosen], real + 1j * imag
+            values, part = _above(diagonal[:, lane], beside[:, lane], edge)
+            real, imag = (basis[: len(part), :, place].T @ part for place in (lane, LANES + lane))
+            yield float(q), torch.from_numpy(values), torch.complex(torch.from_numpy(real), torch.from_numpy(imag))
+
+    def _highest_on_gpu(
+        self, matrix: tuple[np.ndarray, ...], first: np.ndarray, potentials: np.ndarray, edge: float, device: torch.device
+    ) -> Iterator[tuple[float, Tensor, Tensor]]:
+        """The same, one potential after the other, on a GPU."""
+        start, columns, level, weights, turns = (torch.from_numpy(part).to(device) for part in matrix)
+        steps = min(STEPS, int((self.degree > 0).sum()))
+        basis = torch.empty((steps + 1, self.size), dtype=torch.complex64, device=device)
+        basis[0] = torch.from_numpy(first / np.linalg.norm(first))
+        diagonal, beside = torch.zeros((2, steps), dtype=torch.float64, device=device)
+        for q in potentials:
+            turn = torch.polar(torch.ones_like(turns), turns * (2 * pi * float(q))).to(basis.dtype)
+            rows = compressed_rows(start, columns, weights * turn[level.long()])
+            for step in range(steps):
+                known = basis[: step + 1]
+                new = (rows @ known[-1])[None]
+                along = inner(new, known)
+                diagonal[step] = along[0, -1].real
+                new = new - mix(along, known)
+                length = torch.linalg.vector_norm(new)
+                going_on = length > COMPLETE
+                beside[step] = torch.where(going_on, length, 0)
+                basis[step + 1] = torch.where(going_on, new[0] / length, 0)
+            values, part = _above(diagonal.cpu().numpy(), beside.cpu().numpy(), edge)
+            mixed = mix(torch.from_numpy(part.T.copy()).to(basis), basis[: len(part)])
+            yield float(q), torch.from_numpy(values).to(device), mixed.T
+
+
+def _above(diagonal: np.ndarray, beside: np.ndarray, edge: float) -> tuple[np.ndarray, np.ndarray]:
+    """The eigenvalues above the edge of the tridiagonal matrix of an iteration, and their vectors in its basis."""
+    from scipy.linalg import get_lapack_funcs
+
+    ended, steps = np.flatnonzero(beside == 0), len(diagonal)
+    kept = ended[0] + 1 if len(ended) else steps
+    solve_tridiagonal: Any = get_lapack_funcs("stevd", (diagonal,))
+    values, mix, _ = solve_tridiagonal(diagonal[:kept], beside[: max(kept - 1, 1)])
+    chosen = (np.arange(kept) >= kept - VECTORS) & (values > edge)
+    return values[chosen], mix[:, chosen].astype(np.float32)
 
 
 def _edge(sigma: float, degree: np.ndarray) -> float:
     return 2 * sigma * (1 + MARGIN * float((degree > 0).sum()) ** (-2 / 3))
 
 
-def _carried(values: np.ndarray, vectors: np.ndarray, root: np.ndarray, sigma: float, turn: float) -> float:
+def _carried(values: Tensor, vectors: Tensor, root: Tensor, sigma: float, turn: float) -> float:
     """`J = Σ_i min(μ_i, 1) Σ_j (|c_ij|² + |c_i,j+k|²) r_j` for the Gram matrix `(μ, c)` of the vectors and their
     conjugates without their component along `root`, and the share `r_j` of signal in what is left of vector j.
     """
     if not len(values):
         return 0.0
-    along = root @ vectors
-    left = vectors - np.outer(root, along)
+    vectors = vectors.to(torch.complex128)
+    along = root.to(vectors.dtype) @ vectors
+    left = vectors - torch.outer(root.to(vectors.dtype), along)
     # At small q a vector is nearly `root`: its rest is summed up, since a difference of 1 would be rounding errors.
-    rest = np.maximum((np.abs(left) ** 2).sum(0), 1e-12)
-    strength = (values + np.sqrt(np.maximum(values**2 - 4 * sigma**2, 0))) / 2
-    noise = sigma**2 / strength**2 * (rest + np.abs(along) ** 2 * np.sin(turn) ** 2)
-    spread = 1 / (len(root) * (np.abs(vectors) ** 4).sum(0) + 1e-30)
-    quality = np.clip(1 - noise / rest, 0, 1) * np.minimum(spread / SPREAD, 1)
-    left /= np.sqrt(rest)
-    both = np.concatenate([left, left.conj()], axis=1)
-    gram, mix = np.linalg.eigh(both.conj().T @ both)
-    return float(np.clip(gram, 0, 1) @ (np.abs(mix.T) ** 2 @ np.concatenate([quality, quality])))
+    rest = (left.abs() ** 2).sum(0).clamp(min=1e-12)
+    strength = (values + (values**2 - 4 * sigma**2).clamp(min=0).sqrt()) / 2
+    noise = sigma**2 / strength**2 * (rest + along.abs() ** 2 * sin(turn) ** 2)
+    spread = 1 / (len(root) * (vectors.abs() ** 4).sum(0) + 1e-30)
+    quality = (1 - noise / rest).clamp(0, 1) * (spread / SPREAD).clamp(max=1)
+    left = left / rest.sqrt()
+    both = torch.cat([left, left.conj()], dim=1)
+    gram, turns = torch.linalg.eigh(both.mH @ both)
+    return float(gram.clamp(0, 1) @ ((turns.abs() ** 2).mT @ torch.cat([quality, quality])))

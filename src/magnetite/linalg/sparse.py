@@ -93,10 +93,22 @@ class SparseHermitian:
     @cached_property
     def _csr(self) -> Tensor:
         """The same matrix for cuSPARSE."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Sparse", category=UserWarning)  # "beta", and unchecked indices
-            indices = self.start, self.columns.long()
-            return torch.sparse_csr_tensor(*indices, self.data, (self.size, self.size), check_invariants=False)
+        return compressed_rows(self.start, self.columns, self.data)
+
+
+def compressed_rows(
+    start: Int[Tensor, " rows"], columns: Int[Tensor, " nonzeros"], data: Shaped[Tensor, " nonzeros"]
+) -> Tensor:
+    """A square matrix as torch and cuSPARSE read it, with 32-bit indices where they suffice.
+
+    >>> compressed_rows(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.tensor([3.0, 4.0])).to_dense().tolist()
+    [[0.0, 3.0], [4.0, 0.0]]
+    """
+    size, dtype = start.numel() - 1, torch.int32 if columns.numel() < 2**31 else torch.int64
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse", category=UserWarning)  # "beta", and unchecked indices
+        indices = start.to(dtype), columns.to(dtype)
+        return torch.sparse_csr_tensor(*indices, data, (size, size), check_invariants=False)
 
 
 def _plain(values: Tensor) -> np.ndarray:
@@ -179,7 +191,10 @@ def inner(some: Shaped[Tensor, "f n"], others: Shaped[Tensor, "g n"]) -> Shaped[
     [[11.0, 2.0]]
     """
     if some.is_cuda:
-        return some @ others.mH
+        # A single product of few rows, whose sums are long, would keep a part of the GPU busy only.
+        whole = some.shape[1] // ROWS_PER_TASK * ROWS_PER_TASK
+        parts = (each[:, :whole].unflatten(1, (-1, ROWS_PER_TASK)).transpose(0, 1) for each in (some, others))
+        return torch.bmm(next(parts), next(parts).mH).sum(0) + some[:, whole:] @ others[:, whole:].mH
     sums = on_cores(lambda rows: some[:, rows] @ others[:, rows].mH, _ranges(some.shape[1]))
     return torch.stack(sums).sum(0)
 
