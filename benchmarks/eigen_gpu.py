@@ -4,11 +4,11 @@
 
 Each library runs in a process of its own, one after the other, so that none holds memory that another needs, on the
 same matrices, in complex128 and complex64. Ours returns the k lowest pairs, and its time includes the verification of
-every matrix and the conversion to single precision; the others return all pairs, unverified. Wrong matrices of all sides
-(residual or unitarity error of the k lowest pairs above the limit, or a value that differs from that of LAPACK in
-some of the matrices) are counted here. `random` are normalised magnetic Laplacians of random digraphs (q' = 0.25); the other kinds are hard:
-`repeated` are those of four copies of a smaller digraph, and `clustered` have eigenvalues in clusters that are narrower
-than single precision resolves.
+every matrix and the conversion to single precision; the others return all pairs, unverified. Wrong matrices of all
+sides are counted here: those with a residual or unitarity error of the k lowest pairs above the limit and, among the
+first, those whose eigenvalues differ from LAPACK's. `random` are normalised magnetic Laplacians of random digraphs (q'
+= 0.25); the other kinds are hard: `repeated` are those of four copies of a smaller digraph, and `clustered` have
+eigenvalues in clusters that are narrower than single precision resolves.
 """
 
 import argparse

@@ -5,17 +5,20 @@ python benchmarks/large_models.py steps        # results/large-models-steps.json
 python benchmarks/large_models.py growth       # results/large-models-growth.json
 python benchmarks/large_models.py accuracy     # results/large-models-accuracy.json
 python benchmarks/large_models.py million      # results/large-models-million.json, on a machine without other work
+python benchmarks/large_models.py steps --device cuda       # results/large-models-steps-cuda.json; so for the others
 
-Every measurement runs in a process of its own, so that its peak memory is its own. Steps and encodings are measured in
-CPU seconds of one thread, the least of some rounds, which other processes of the machine hardly change; training in
-seconds of the clock. A step is a forward and a backward pass over the whole graph, and an update by AdamW, with two
-layers of width 64 and the same random positions for all models; `sampled` is a step of training on the neighbourhoods
-of 256 nodes, as `mt.train` does by default, and its cost does not depend on the graph. All sides keep freed memory, as
+On a CPU, every measurement runs in a process of its own, so that its peak memory is its own. Steps and encodings are
+measured in CPU seconds of one thread, the least of some rounds, which other processes of the machine hardly change;
+training in seconds of the clock. On a GPU, all run in one process, time is that of the clock, and memory that of
+torch's allocator. A step is a forward and a backward pass over the whole graph, and an update by AdamW, with two layers
+of width 64 and the same random positions for all models; `sampled` is a step of training on the neighbourhoods of 256
+nodes, as `mt.train` does by default, and its cost does not depend on the graph. All sides keep freed memory, as
 `mt.train` does on a CPU. Growth is measured at a smaller width and with fewer edges, so that a million nodes fit into
-24 GiB.
+24 GiB. The epoch over a million nodes is not compiled, since every sample has another shape.
 """
 
 import argparse
+import gc
 import json
 import resource
 import subprocess
@@ -144,11 +147,11 @@ ENCODINGS: dict[str, Callable[[], Any]] = {
 }
 
 
-def prepared(name: str, n: int, width: int, degree: int, seed: int) -> Callable[[], Tensor]:
-    """A function that computes the loss of all nodes, with gradients."""
+def prepared(name: str, n: int, width: int, degree: int, seed: int, device: str) -> Callable[[], None]:
+    """A function that trains one step on all nodes."""
     edges, y = random_edges(n, degree, seed), torch.from_numpy(np.random.default_rng(seed).integers(0, CLASSES, n))
-    edges = edges.sort(0).values if name == GRU else edges
-    pairs = positions(n, seed)
+    edges = (edges.sort(0).values if name == GRU else edges).to(device)
+    pairs, y = positions(n, seed).to(device), y.to(device)
     torch.manual_seed(seed)
     if name in THEIRS:
         model: nn.Module = PyG(THEIRS[name], edges, width)
@@ -158,10 +161,10 @@ def prepared(name: str, n: int, width: int, degree: int, seed: int) -> Callable[
         if name == "sampled":
             model, hoods = OURS["linear attention + GNN"](width), mt.batching.Neighbourhoods(graphs, (6, 2))
             sample = hoods.sample(torch.arange(256), key=seed)
-            given, y = mt.batching.sampled_batch(graphs, sample, {"eigenpairs": pairs}), y[sample.nodes]
+            given, y = mt.batching.sampled_batch(graphs, sample, {"eigenpairs": pairs}), y[sample.nodes.to(device)]
         else:
             model, given = OURS[name](width), mt.batch(graphs, pairs)
-    optimiser = torch.optim.AdamW(model.parameters())
+    optimiser = torch.optim.AdamW(model.to(device).parameters())
 
     def step() -> None:
         optimiser.zero_grad()
@@ -176,8 +179,10 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def timed(work: Callable[[], Any], rounds: int) -> dict[str, float]:
-    """CPU seconds of the fastest round, and the memory that it needed beyond what was there before."""
+def timed(work: Callable[[], Any], rounds: int, device: str) -> dict[str, float]:
+    """Seconds of the fastest round, and the memory that it needed beyond what was there before."""
+    if device == "cuda":
+        return timed_on_gpu(work, 3 * rounds)
     before, best = peak(), float("inf")
     with kept_memory():
         for _ in range(rounds):
@@ -187,20 +192,34 @@ def timed(work: Callable[[], Any], rounds: int) -> dict[str, float]:
     return {"seconds": best, "gib": max(0.0, peak() - before), "peak_gib": peak()}
 
 
-def one_step(name: str, n: int, width: int, degree: int, seed: int) -> dict[str, float]:
+def timed_on_gpu(work: Callable[[], Any], rounds: int) -> dict[str, float]:
+    """The same on a GPU, after a warm-up."""
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before, best = torch.cuda.memory_allocated(), float("inf")
+    for _ in range(rounds + 1):
+        start = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        best = min(best, time.perf_counter() - start)
+    most = torch.cuda.max_memory_allocated()
+    return {"seconds": best, "gib": (most - before) / 2**30, "peak_gib": most / 2**30}
+
+
+def one_step(name: str, n: int, width: int, degree: int, seed: int, device: str) -> dict[str, float]:
     """The cost of a step."""
-    return timed(prepared(name, n, width, degree, seed), rounds=2 if n > 300_000 else 3)
+    return timed(prepared(name, n, width, degree, seed, device), 2 if n > 300_000 else 3, device)
 
 
-def one_encoding(name: str, n: int, degree: int, seed: int) -> dict[str, float]:
+def one_encoding(name: str, n: int, degree: int, seed: int, device: str) -> dict[str, float]:
     """The cost of an encoding."""
     encoding = ENCODINGS[name]()
-    encoding(mt.Digraphs.from_edges(random_edges(3_000, degree, seed), num_nodes=3_000))  # compiles
-    graphs = mt.Digraphs.from_edges(random_edges(n, degree, seed), num_nodes=n)
-    return timed(lambda: encoding(graphs), rounds=1 if n > 10_000 else 2)
+    encoding(mt.Digraphs.from_edges(random_edges(3_000, degree, seed), num_nodes=3_000).to(device))  # compiles
+    graphs = mt.Digraphs.from_edges(random_edges(n, degree, seed), num_nodes=n).to(device)
+    return timed(lambda: encoding(graphs), 1 if n > 10_000 else 2, device)
 
 
-def trained(name: str, n: int, seed: int, steps: int) -> dict[str, float]:
+def trained(name: str, n: int, seed: int, steps: int, device: str) -> dict[str, float]:
     """Test accuracy of `mt.train` with its defaults on a directed block model, whose nodes have no features.
 
     The number of steps is the same for all sizes, so that large graphs are seen in part only.
@@ -211,32 +230,36 @@ def trained(name: str, n: int, seed: int, steps: int) -> dict[str, float]:
     epochs = steps * TARGETS["quick"] / int(task.targets.masks["train"].sum())
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        run = mt.train(task, encoding=name, out=Path(folder) / "run", epochs=epochs, seed=seed, device="cpu")
+        run = mt.train(task, encoding=name, out=Path(folder) / "run", epochs=epochs, seed=seed, device=device)
         found = run.metrics["test"]["accuracy"]
     return {"accuracy": found, "seconds": time.perf_counter() - start, "peak_gib": peak(), "epochs": epochs}
 
 
-def one_epoch(name: str, n: int, seed: int) -> dict[str, float]:
+def one_epoch(name: str, n: int, seed: int, device: str) -> dict[str, float]:
     """One epoch over a tenth of the nodes of a directed block model, as in ogbn-products, with the defaults."""
     edges, y = generated(MODELS["cycle-5"], n, seed)
     graphs = mt.Digraphs.from_edges(edges, num_nodes=n).replace(node_features={"y": y})
     found: dict[str, float] = {"edges": graphs.num_edges}
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = {"run.compile": "none"}
     if name == "magnetic":
-        mt.MagneticLaplacian(k=2)(mt.Digraphs.from_edges(random_edges(3_000, 10, seed), num_nodes=3_000))  # compiles
+        small = mt.Digraphs.from_edges(random_edges(20_000, 10, seed), num_nodes=20_000)
+        mt.MagneticLaplacian(k=2)(small.to(device))  # compiles
         start = time.perf_counter()
-        mt.MagneticLaplacian(k=16)(graphs)
+        mt.MagneticLaplacian(k=16)(graphs.to(device)).vectors.cpu()
         found["encode_seconds"], found["encode_peak_gib"] = time.perf_counter() - start, peak()
-        settings = {"encoding.k": 16}
+        settings["encoding.k"] = 16
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     ends = [round(share * n) for share in (0.1, 0.01, 0.05)]
     splits = dict(zip(("train", "valid", "test"), order[: sum(ends)].split(ends), strict=True))
     task = mt.tasks.Supervised(graphs, target="y", level="node", kind="classification", splits=splits)
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        run = mt.train(task, encoding=name, out=Path(folder) / "run", epochs=1, seed=seed, settings=settings)
+        run = mt.train(
+            task, encoding=name, out=Path(folder) / "run", epochs=1, seed=seed, device=device, settings=settings
+        )
         found["accuracy"] = run.metrics["test"]["accuracy"]
-    return {**found, "train_seconds": time.perf_counter() - start, "peak_gib": peak()}
+    found |= {"train_seconds": time.perf_counter() - start, "peak_gib": peak()}
+    return found | ({"gpu_peak_gib": torch.cuda.max_memory_allocated() / 2**30} if device == "cuda" else {})
 
 
 WORK: dict[str, Callable[..., dict[str, float]]] = {
@@ -248,18 +271,34 @@ WORK: dict[str, Callable[..., dict[str, float]]] = {
 
 
 def measured(kind: str, timeout: float, **options: Any) -> dict[str, Any]:
-    """A measurement in a process of its own; `failed` says why there is none."""
+    """A measurement, on a CPU in a process of its own; `failed` says why there is none."""
+    row = {**options, **(here if options["device"] == "cuda" else apart)(kind, timeout, options)}
+    print(row, flush=True)
+    return row
+
+
+def here(kind: str, _timeout: float, options: dict[str, Any]) -> dict[str, Any]:
+    """A measurement in this process."""
+    torch.cuda.reset_peak_memory_stats()
+    try:
+        return WORK[kind](**options)
+    except Exception as error:  # the others are measured
+        return {"failed": f"{type(error).__name__}: {error}"[:200]}
+    finally:
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+def apart(kind: str, timeout: float, options: dict[str, Any]) -> dict[str, Any]:
+    """A measurement in a process of its own."""
     command = [sys.executable, str(Path(__file__).resolve()), "child", "--options", json.dumps([kind, options])]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=ROOT, check=False)
     except subprocess.TimeoutExpired:
-        row = {**options, "failed": f"more than {timeout:.0f} s"}
-    else:
-        lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-        last = (done.stderr.strip().splitlines() or ["?"])[-1][:200]
-        row = {**options, **(json.loads(lines[-1]) if done.returncode == 0 and lines else {"failed": last})}
-    print(row, flush=True)
-    return row
+        return {"failed": f"more than {timeout:.0f} s"}
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    last = (done.stderr.strip().splitlines() or ["?"])[-1][:200]
+    return json.loads(lines[-1]) if done.returncode == 0 and lines else {"failed": last}
 
 
 def exponents(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
@@ -284,6 +323,7 @@ def main() -> None:
     parser.add_argument("--names", nargs="+")
     parser.add_argument("--steps", type=int, default=120, help="training steps of the accuracy")
     parser.add_argument("--timeout", type=float, default=900)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("results"))
     parser.add_argument("--options", help=argparse.SUPPRESS)
@@ -296,14 +336,14 @@ def main() -> None:
         print(json.dumps(WORK[kind](**given)))
         return
     for part in [options.part] if options.part else PARTS:
-        record = Record(f"large-models-{part}", options.seed)
+        record = Record(f"large-models-{part}{'-cuda' if options.device == 'cuda' else ''}", options.seed)
         print("written:", record.write(options.out, PARTS[part](options)), flush=True)
 
 
 def accuracy(options: argparse.Namespace) -> dict[str, Any]:
     """Accuracy of the defaults, with and without encodings."""
     each = [(n, name) for n in options.sizes or ACCURACY_SIZES for name in options.names or ("magnetic", "none")]
-    given = {"seed": options.seed, "steps": options.steps}
+    given = {"seed": options.seed, "steps": options.steps, "device": options.device}
     rows = [measured("trained", options.timeout, name=name, n=n, **given) for n, name in each]
     return {"rows": rows, "chance": 1 / CLASSES}
 
@@ -312,7 +352,7 @@ def million(options: argparse.Namespace) -> dict[str, Any]:
     """Encoding and one epoch of a node classifier on a graph of a million nodes, with and without the encoding."""
     sizes = options.sizes or (1_000_000,)
     rows = [
-        measured("epoch", options.timeout, name=name, n=n, seed=options.seed)
+        measured("epoch", options.timeout, name=name, n=n, seed=options.seed, device=options.device)
         for n in sizes
         for name in options.names or ("magnetic", "none")
     ]
@@ -323,7 +363,7 @@ def steps(options: argparse.Namespace) -> dict[str, Any]:
     """Cost of a step against PyG."""
     names, sizes = options.names or [*OURS, "sampled", *THEIRS], options.sizes or STEP_SIZES
     rows = [
-        measured("step", options.timeout, name=name, n=n, **STEP_SCALE, seed=options.seed)
+        measured("step", options.timeout, name=name, n=n, **STEP_SCALE, seed=options.seed, device=options.device)
         for n in sizes
         for name in names
     ]
@@ -338,7 +378,9 @@ def growth(options: argparse.Namespace) -> dict[str, Any]:
         **dict.fromkeys(ENCODINGS, ("encoding", degree)),
     }
     rows = [
-        measured(kinds[name][0], options.timeout, name=name, n=n, **kinds[name][1], seed=options.seed)
+        measured(
+            kinds[name][0], options.timeout, name=name, n=n, **kinds[name][1], seed=options.seed, device=options.device
+        )
         for name in options.names or kinds
         for n in options.sizes or GROWTH_SIZES
     ]

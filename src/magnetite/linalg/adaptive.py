@@ -300,7 +300,12 @@ class _Graph:
             yield float(q), torch.from_numpy(values), torch.complex(torch.from_numpy(real), torch.from_numpy(imag))
 
     def _highest_on_gpu(
-        self, matrix: tuple[np.ndarray, ...], first: np.ndarray, potentials: np.ndarray, edge: float, device: torch.device
+        self,
+        matrix: tuple[np.ndarray, ...],
+        first: np.ndarray,
+        potentials: np.ndarray,
+        edge: float,
+        device: torch.device,
     ) -> Iterator[tuple[float, Tensor, Tensor]]:
         """The same, one potential after the other, on a GPU."""
         start, columns, level, weights, turns = (torch.from_numpy(part).to(device) for part in matrix)

@@ -25,7 +25,9 @@ def suits(matrices: Shaped[Tensor, "b n n"], k: int) -> bool:
     if matrices.dtype not in _CONSTANTS or not 2 <= size <= LARGEST or not CAN_COMPILE:
         return False
     kept, plan = min(k, size), _Plan.of(size, matrices.element_size())
-    return kept <= plan.threads and plan.shared_bytes(size, kept, matrices.element_size()) <= shared_limit(matrices.device)
+    return kept <= plan.threads and plan.shared_bytes(size, kept, matrices.element_size()) <= shared_limit(
+        matrices.device
+    )
 
 
 def one_block_each(
