@@ -1,11 +1,14 @@
 """On a CUDA device: `python -m pytest -m gpu`."""
 
+import numpy as np
 import pytest
 import torch
 
 import magnetite as mt
+from magnetite.encodings.potentials import node_pairs
 from magnetite.kernels.cuda.lowest_pairs import one_block_each, suits
 from magnetite.linalg import eigen, eigen_cuda
+from magnetite.linalg.adaptive import adaptive_potentials
 from magnetite.linalg.eigen import lowest_eigenpairs, verify
 from magnetite.linalg.laplacian import laplacian, magnetic_laplacian
 
@@ -20,11 +23,11 @@ def matrices(size: int, count: int = 64, real: bool = False) -> torch.Tensor:
     return laplacian(adjacency) if real else magnetic_laplacian(adjacency, 0.25 / size)
 
 
-@pytest.mark.parametrize("size", [2, 3, 16, 24, 33, 64, 65, 100, 128, 129, 200, 256, 300])
+@pytest.mark.parametrize("size", [2, 3, 16, 24, 33, 64, 65, 100, 128, 129, 200, 256, 300, 512, 513, 1024, 1025])
 @pytest.mark.parametrize("real", [False, True])
 @pytest.mark.parametrize("single", [False, True])
 def test_every_size_is_verified(size, real, single):
-    batch = matrices(size, real=real)
+    batch = matrices(size, count=64 if size <= 300 else 4, real=real)
     values, vectors = lowest_eigenpairs(batch, 25, single=single)
     limit = eigen.SINGLE_TOLERANCE if single else eigen.TOLERANCE
     assert torch.stack(verify(batch, values, vectors)).max() < limit
@@ -101,6 +104,17 @@ def test_the_kernel_is_deterministic():
     first, second = one_block_each(batch, 25), one_block_each(batch, 25)
     assert torch.equal(first[0], second[0])
     assert torch.equal(first[1], second[1])
+
+
+def test_the_potential_of_a_large_graph_is_that_of_the_cpu():
+    """Above `adaptive.LARGE` nodes, the eigenvectors that decide it are computed on the GPU."""
+    random = np.random.default_rng(0)
+    label = torch.from_numpy(random.integers(0, 5, 20_000))
+    source, target = torch.from_numpy(random.integers(0, 20_000, (2, 200_000)))
+    along = (label[target] - label[source]) % 5 == 1
+    graphs = mt.Digraphs.from_edges(torch.stack([source, target])[:, along], num_nodes=20_000)
+    pairs = node_pairs(graphs)
+    assert torch.equal(adaptive_potentials(pairs, "cuda"), adaptive_potentials(pairs))
 
 
 def test_large_graphs_agree_on_cpu_and_gpu():
