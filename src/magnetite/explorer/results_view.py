@@ -60,6 +60,8 @@ COMMANDS = {
         "python benchmarks/choosing.py --networks transformer --models cycle-5 --sizes 20000 --epochs 4 "
         "--grid 0.2 --no-relative --name {}"
     ),
+    "large-models-million-cuda": "python benchmarks/large_models.py million --device cuda",
+    "large-models-steps-cuda": "python benchmarks/large_models.py steps --device cuda",
     "large-models-million": "python benchmarks/large_models.py million",
     "large-models-steps": "python benchmarks/large_models.py steps",
     "large-models-growth": "python benchmarks/large_models.py growth",
