@@ -112,10 +112,13 @@ PRESETS: Presets = {
         "optim": {"weight_decay": 7.5e-5, "betas": (0.75, 0.935), "clip": 0.1, "clipped": "update"},
         "encodings": {"walks": {"encoding": {"hidden": 8, "node_layers": 1}}},
     },
-    # For users: attributes are also read as the words that they consist of.
+    # For users: attributes are also read as the words that they consist of, which can be copied into the name.
     "best": {
         "base": "dataflow-magnetic",
-        "task": {"subwords": 8_000},
+        "task": {
+            "words": 8_000, "attributes": 8_000, "subwords": 12_000, "copied": True, "shared": True,
+            "embedding_std": 0.1,
+        },
         "encoding": {"scaling": "nodes"},
         "model": {"local_added": True},
     },
