@@ -26,6 +26,7 @@ from magnetite.batching.buckets import (
     plan,
 )
 from magnetite.encodings import RandomWalk, cached
+from magnetite.encodings.cache import Encoding
 from magnetite.graphs import Digraphs
 from magnetite.packed import Packed
 from magnetite.tasks import Examples, Task
@@ -47,7 +48,7 @@ FREE_FRACTION = {"cuda": 0.75, "cpu": 0.25}
 MEMORY, CONTROL_GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 """Files in which Linux reports the free memory, and the limits of a container or a job."""
 
-Encodings = Mapping[str, Callable[[Any], Packed]]
+Encodings = Mapping[str, Encoding[Any]]
 
 
 @dataclass(frozen=True)
@@ -316,7 +317,7 @@ def _number(path: Path, name: str) -> int:
     return next(int(line.split()[1]) for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(name))
 
 
-def _stored(encoding: Callable[[Any], Packed], device: torch.device) -> Callable[[Any], Packed]:
+def _stored(encoding: Encoding[Any], device: torch.device) -> Encoding[Any]:
     """The encoding as it is stored in a pool: on a GPU, features of node pairs are in half precision.
 
     They are probabilities, and autocast would round them to bfloat16 anyway; half the memory lets larger data sets stay
