@@ -96,13 +96,14 @@ def measure(task: str, encodings: Sequence[str], toy: bool, accelerator: str) ->
     }
 
 
-def measure_naming(rows: Sequence[str], data: Path, toy: bool, accelerator: str) -> dict[str, Any]:
+def measure_naming(rows: Sequence[str], data: Path, cache: str, toy: bool, accelerator: str) -> dict[str, Any]:
     """Rows of the table of function names."""
     options = {"data": str(data), **({"most": 200, "max_nodes": 100} if toy else {})}
     make = partial(trainer, "naming", toy=toy, accelerator=accelerator, options=options)
+    settings = [f"data.cache={cache}"]
     return {
         row: compare(
-            partial(make, encoding=None, preset=row),
+            partial(make, encoding=None, preset=row, overrides=settings),
             {
                 "bare": partial(make, encoding="none", preset=row),
                 "transformer": partial(make, encoding="none", preset=row, overrides=["model.local=0"]),
@@ -147,6 +148,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(SETTINGS))
     parser.add_argument("--encodings", nargs="*", default=list(ENCODINGS))
     parser.add_argument("--data", type=Path, help="a corpus, for naming")
+    parser.add_argument("--cache", default="", help="folder of encodings of the corpus, see the option data.cache")
     parser.add_argument("--rows", nargs="*", default=list(ROWS))
     options = parser.parse_args()
     if "naming" in options.only and options.data is None:
@@ -156,7 +158,7 @@ def main() -> None:
     for task in options.only:
         accelerator = accelerator_named("auto")
         result[task] = (
-            measure_naming(options.rows, options.data, options.toy, accelerator)
+            measure_naming(options.rows, options.data, options.cache, options.toy, accelerator)
             if task == "naming"
             else measure(task, options.encodings, options.toy, accelerator)
         )

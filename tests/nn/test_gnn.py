@@ -83,3 +83,19 @@ def test_alpha_chooses_between_successors_and_predecessors():
         none = network(states, mt.batch(mt.Digraphs.from_edges(torch.empty(2, 0, dtype=torch.long), num_nodes=3)))
         assert [bool(row) for row in (here != none).any(1)[:2]] == changed
         assert torch.equal(here[2], none[2])
+
+
+def test_normalised_states_stay_finite_at_nodes_of_high_degree():
+    star = mt.batch(mt.Digraphs.from_edges([[0] * 500, list(range(1, 501))]))
+    finite = []
+    for normalised in (False, True):
+        network = nn.GNN(WIDTH, normalised=normalised)
+        with torch.no_grad():
+            for step in network.network.steps:
+                for layer in (step.ends, step.node):  # type: ignore[union-attr]
+                    layer.weight.mul_(1e6)  # type: ignore[union-attr, operator]
+        states = torch.ones(star.num_nodes, WIDTH, requires_grad=True)
+        found = network(states, star)
+        found.sum().backward()
+        finite.append(bool(found.isfinite().all()) and bool(states.grad.isfinite().all()))  # type: ignore[union-attr]
+    assert finite == [False, True]

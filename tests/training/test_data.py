@@ -2,6 +2,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from itertools import islice
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -170,6 +171,30 @@ def test_an_evaluation_sees_every_graph_whether_encodings_fit_or_not():
 
 
 EIGENPAIRS = {"eigenpairs": mt.MagneticLaplacian(k=3)}
+
+
+def test_encodings_are_read_from_a_cache(tmp_path, monkeypatch):
+    def blocks(config: Data) -> list[Any]:
+        data = TrainingData(TASK, EIGENPAIRS, config, batch=10, seed=0, device="cpu")
+        every = next(data.blocks()).pool, EvaluationData(TASK.examples("test"), EIGENPAIRS, config)._kept
+        return [pool.encodings["eigenpairs"].vectors for pool in every if pool is not None]
+
+    computed = blocks(Data(mode="resident"))
+    assert len(computed) == 2
+    assert not list(tmp_path.iterdir())
+    written = blocks(Data(mode="resident", cache=str(tmp_path)))
+    assert list(tmp_path.glob("*.safetensors"))
+
+    def refuse(self: Any, graphs: mt.Digraphs) -> None:
+        raise AssertionError("encoded again")
+
+    monkeypatch.setattr(TrainingData, "_fits", lambda *_: True)  # which encodes a sample
+    monkeypatch.setattr(mt.MagneticLaplacian, "__call__", refuse)
+    train = TrainingData(TASK, EIGENPAIRS, Data(cache=str(tmp_path)), batch=10, seed=0, device="cpu")
+    read = [next(train.blocks()).pool.encodings["eigenpairs"].vectors, written[1]]  # type: ignore[attr-defined]
+    for one, two, three in zip(computed, written, read, strict=True):
+        assert torch.equal(one, two)
+        assert torch.equal(one, three)
 
 
 @pytest.fixture

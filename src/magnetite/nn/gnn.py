@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from magnetite.batching import Batch
-from magnetite.encodings.checks import DEPTH, SIZE, Domain
+from magnetite.encodings.checks import DEPTH, LATER, SIZE, Domain
 from magnetite.nn.embeddings import Embedding, embedding_of
 from magnetite.nn.layers import Norm, activation_named
 from magnetite.nn.module import Module
@@ -82,11 +82,23 @@ def _product(matrix: torch.nn.Linear, edges: Edges | Embedding, batch: Batch) ->
 
 
 class LocalNetwork(torch.nn.Module):
-    """Several message passing steps; a linear layer reads the states before and after each of them, concatenated."""
+    """Several message passing steps; a linear layer reads the states before and after each of them, concatenated.
 
-    def __init__(self, steps: Sequence[torch.nn.Module], widths: Sequence[int], outputs: int, norm: bool):
+    If `normalised`, the states of the nodes are normalised after each step. Otherwise they are sums of sums, which grow
+    with the power of the degree; where nodes have hundreds of edges, training can make them too large for float32.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[torch.nn.Module],
+        widths: Sequence[int],
+        outputs: int,
+        norm: bool,
+        normalised: bool = False,
+    ):
         super().__init__()
         self.steps = torch.nn.ModuleList(steps)
+        self.norms = torch.nn.ModuleList(Norm(width) for width in (widths[1:] if normalised else ()))
         self.norm = Norm(sum(widths)) if norm else torch.nn.Identity()
         self.out = torch.nn.Linear(sum(widths), outputs)
 
@@ -95,19 +107,27 @@ class LocalNetwork(torch.nn.Module):
         states = [nodes]
         if isinstance(edges, Tensor):
             edges = edges.view(edges.shape[0], *[1] * (nodes.ndim - 2), edges.shape[-1])
-        for step in self.steps:
+        for number, step in enumerate(self.steps):
             new, edges = step(states[-1], edges, batch)
-            states.append(new)
+            states.append(self.norms[number](new) if self.norms else new)
         return self.out(self.norm(torch.cat(states, dim=-1)))
 
 
 def edge_node_network(
-    inputs: int, inner: int, outputs: int, steps: int, directed: bool, edges: int, activation: str, norm: bool
+    inputs: int,
+    inner: int,
+    outputs: int,
+    steps: int,
+    directed: bool,
+    edges: int,
+    activation: str,
+    norm: bool,
+    normalised: bool = False,
 ) -> LocalNetwork:
     """The network of `GNN` with any input and output width."""
     widths = [inputs] + [inner] * steps
     layers = [EdgeNodeStep(widths[i], inner if i else edges, inner, directed, activation) for i in range(steps)]
-    return LocalNetwork(layers, widths, outputs, norm)
+    return LocalNetwork(layers, widths, outputs, norm, normalised)
 
 
 class GNN(Module):
@@ -121,6 +141,8 @@ class GNN(Module):
         directed: Whether messages along and against the edges are distinguished.
         edge_features: Embedding of the edge features, or a list of embeddings.
         activation: gelu or relu.
+        normalised: Whether the states are normalised after each step, so that they stay finite in long training where
+            nodes have hundreds of edges.
 
     >>> import magnetite as mt
     >>> batch = mt.batch(mt.Digraphs.from_edges([[0, 1], [1, 2]]))
@@ -135,11 +157,13 @@ class GNN(Module):
         directed: bool = True,
         edge_features: Embedding | Sequence[Embedding] | None = None,
         activation: str = "gelu",
+        normalised: Annotated[bool, LATER] = False,
     ):
         super().__init__()
         self.embedding = None if edge_features is None else embedding_of(edge_features, width)
         edges = 0 if edge_features is None else width
-        self.network = edge_node_network(width, width // 2, width, steps, directed, edges, activation, norm=True)
+        options = {"norm": True, "normalised": normalised}
+        self.network = edge_node_network(width, width // 2, width, steps, directed, edges, activation, **options)
 
     def forward(self, states: Float[Tensor, "nodes d"], batch: Batch) -> Float[Tensor, "nodes d"]:
         """States that know their neighbourhood."""

@@ -68,11 +68,12 @@ PRESETS: Presets = {
     },
     "sat": {"base": "sat-no-gnn", "model": {"local": 2, "network": "gcn"}},
     "sat++-no-gnn": {"base": "base", "task": {"graphs": "ast"}},
-    "sat++": {"base": "sat++-no-gnn", "model": {"local": 3}},
+    # Without normalisation, states of nodes with hundreds of edges overflow after some hundred steps of training.
+    "sat++": {"base": "sat++-no-gnn", "model": {"local": 3, "normalised": True}},
     "dataflow": {
         "base": "base",
         "task": {"graphs": "dataflow"},
-        "model": {"local": 3},
+        "model": {"local": 3, "normalised": True},
         "optim": {"weight_decay": 6e-5, "betas": (0.9, 0.95), "clip": 0.05},
     },
     # Features of all node pairs of all graphs would fill the GPU, so they are computed for some graphs at a time.
@@ -108,14 +109,17 @@ PRESETS: Presets = {
     "authors": {
         "base": "dataflow-magnetic",
         "encoding": {"attention_dropout": 0.15, "attention_biases": False, "parallel": "once"},
-        "model": {"inner_dropout": True, "init": "fan-in"},
+        "model": {"inner_dropout": True, "init": "fan-in", "normalised": False},
         "optim": {"weight_decay": 7.5e-5, "betas": (0.75, 0.935), "clip": 0.1, "clipped": "update"},
         "encodings": {"walks": {"encoding": {"hidden": 8, "node_layers": 1}}},
     },
-    # For users: attributes are also read as the words that they consist of.
+    # For users: attributes are also read as the words that they consist of, which can be copied into the name.
     "best": {
         "base": "dataflow-magnetic",
-        "task": {"subwords": 8_000},
+        "task": {
+            "words": 8_000, "attributes": 8_000, "subwords": 12_000, "copied": True, "shared": True,
+            "embedding_std": 0.1,
+        },
         "encoding": {"scaling": "nodes"},
         "model": {"local_added": True},
     },

@@ -98,6 +98,8 @@ class Data:
         neighbours: Numbers of successors and of predecessors that are sampled around each target, one number per hop,
             to train on parts of large graphs whose nodes have targets; then `optim.batch` counts targets. Empty to
             train on whole graphs.
+        cache: Folder in which encodings are kept, so that other runs on the same graphs read them; they are computed on
+            the CPU. Empty to compute them in every run, on the device of the run.
     """
 
     mode: Annotated[str, DATA_MODES] = "auto"
@@ -107,6 +109,7 @@ class Data:
     pairs: Annotated[int, COUNT] = 2**30
     stratified: bool = False
     neighbours: tuple[Annotated[int, COUNT], ...] = later(())
+    cache: str = later("")
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -25,7 +25,8 @@ from magnetite.batching.buckets import (
     grow,
     plan,
 )
-from magnetite.encodings import RandomWalk
+from magnetite.encodings import RandomWalk, cached
+from magnetite.encodings.cache import Encoding
 from magnetite.graphs import Digraphs
 from magnetite.packed import Packed
 from magnetite.tasks import Examples, Task
@@ -47,7 +48,7 @@ FREE_FRACTION = {"cuda": 0.75, "cpu": 0.25}
 MEMORY, CONTROL_GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 """Files in which Linux reports the free memory, and the limits of a container or a job."""
 
-Encodings = Mapping[str, Callable[[Any], Packed]]
+Encodings = Mapping[str, Encoding[Any]]
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,15 @@ class Pool:
     query: QueryPairs | None = None
 
     @classmethod
-    def encode(cls, examples: Examples, encodings: Encodings) -> "Pool":
-        """Compute every encoding of the examples, on their device."""
+    def encode(cls, examples: Examples, encodings: Encodings, cache: str = "") -> "Pool":
+        """Compute every encoding of the examples on their device, or read it from a cache."""
         graphs = examples.graphs
-        results = {name: _stored(encoding, graphs.device)(graphs) for name, encoding in encodings.items()}
+        stored = {name: _stored(encoding, graphs.device) for name, encoding in encodings.items()}
+        if cache and stored:
+            bare = graphs.replace(node_features={}, edge_features={}, graph_features={}).to("cpu")
+            results = {name: cached(encoding, bare, cache).to(graphs.device) for name, encoding in stored.items()}
+        else:
+            results = {name: encoding(graphs) for name, encoding in stored.items()}
         return cls(graphs, results, examples.query())
 
     @property
@@ -218,13 +224,13 @@ class TrainingData:
         weights = measured.weights[torch.from_numpy(rows).to(self.device)].sum(1)
         if self.resident:
             if self._kept is None:
-                self._kept = Pool.encode(measured.examples, self.encodings)
+                self._kept = Pool.encode(measured.examples, self.encodings, self.config.cache)
                 if self.device.type == "cuda":
                     torch.cuda.empty_cache()  # other processes on this GPU can use what the eigensolver needed
             return Block(self._kept, torch.from_numpy(mine).to(self.device), weights, extent)
         chosen = measured.examples.select(torch.from_numpy(mine.ravel()).to(self.device))
         local = torch.arange(mine.size, device=self.device).view(mine.shape)
-        return Block(Pool.encode(chosen, self.encodings), local, weights, extent)
+        return Block(Pool.encode(chosen, self.encodings, self.config.cache), local, weights, extent)
 
     def _rows(self, sizes: Sizes, number: int) -> Rows:
         order = epoch_order(sizes.nodes.size, self.seed, number)
@@ -256,7 +262,7 @@ class EvaluationData:
         tokens = min(config.tokens, EVALUATION_TOKENS)
         self.plan = evaluation_batches(self.sizes, tokens, EVALUATION_QUERIES, config.pairs)
         fits, pool = _fits(self.examples, encodings, config.memory, self.share.processes)
-        self._kept = (pool or Pool.encode(self.examples, encodings)) if fits else None
+        self._kept = (pool or Pool.encode(self.examples, encodings, config.cache)) if fits else None
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -311,7 +317,7 @@ def _number(path: Path, name: str) -> int:
     return next(int(line.split()[1]) for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(name))
 
 
-def _stored(encoding: Callable[[Any], Packed], device: torch.device) -> Callable[[Any], Packed]:
+def _stored(encoding: Encoding[Any], device: torch.device) -> Encoding[Any]:
     """The encoding as it is stored in a pool: on a GPU, features of node pairs are in half precision.
 
     They are probabilities, and autocast would round them to bfloat16 anyway; half the memory lets larger data sets stay

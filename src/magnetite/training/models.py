@@ -187,19 +187,28 @@ class StructureAware(Transformer):
         network: The network: gnn; dirgnn, whose memory does not grow with the edges; or gcn, which ignores direction.
         activation: gelu or relu.
         degree_scaled: Whether the output of attention is scaled by `1/√(degree + 1)`.
+        normalised: Whether the states of the network gnn are normalised after each of its steps.
     """
 
     local: Annotated[int, DEPTH_OR_NONE] = 3
     network: Annotated[str, Domain(choices=("gnn", "gcn", "dirgnn"))] = "gnn"
     activation: Annotated[str, Domain(choices=("gelu", "relu"))] = "gelu"
     degree_scaled: bool = True
+    normalised: bool = later(False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.normalised and self.network != "gnn":
+            raise ValueError(f"model.normalised belongs to network=gnn, got {self.network}: leave it out")
 
     def local_network(self, edges: Embeddings) -> nn.GNN | nn.GCN | nn.DirGNN:
         """The network that computes queries and keys."""
+        options: dict[str, Any] = {"activation": self.activation}
         if self.network == "dirgnn":
-            return nn.DirGNN(self.width, self.local, activation=self.activation)
-        kind = nn.GCN if self.network == "gcn" else nn.GNN
-        return kind(self.width, self.local, edge_features=edges, activation=self.activation)
+            return nn.DirGNN(self.width, self.local, **options)
+        if self.network == "gcn":
+            return nn.GCN(self.width, self.local, edge_features=edges, **options)
+        return nn.GNN(self.width, self.local, edge_features=edges, normalised=self.normalised, **options)
 
     def further(self) -> dict[str, Any]:
         """Further arguments of the model."""

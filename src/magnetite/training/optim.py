@@ -128,7 +128,11 @@ def clipped(weights: Sequence[Tensor], changes: Sequence[Tensor], factor: float)
         changes: One change for each weight.
         factor: Largest norm of a row of a change relative to that row of the weight.
     """
-    numbers = torch.cat([tensor.reshape(-1) for tensor in (*weights, *changes)]).view(2, -1)
+    # Not concatenated: a GPU would give the largest of all tensors as few threads as the smallest.
+    numbers = weights[0].new_empty(2, sum(weight.numel() for weight in weights))
+    counts = [weight.numel() for weight in weights]
+    places = [piece.view_as(one) for row in numbers for piece, one in zip(row.split(counts), weights, strict=True)]
+    foreach_copy(places, [*weights, *changes])
     groups = [list(group) for _, group in groupby(weights, _columns)]
     spans = numbers.split([sum(one.numel() for one in group) for group in groups], dim=1)
     rows = [span.unflatten(1, (-1, _columns(group[0]))) for span, group in zip(spans, groups, strict=True)]
@@ -137,8 +141,7 @@ def clipped(weights: Sequence[Tensor], changes: Sequence[Tensor], factor: float)
     scales = (allowed / change_norms.clamp(min=1e-30)).clamp(max=1).split([each.shape[1] for each in rows])
     for each, scale in zip(rows, scales, strict=True):
         each[1].mul_(scale[:, None])
-    pieces = numbers[1].split([change.numel() for change in changes])
-    return [piece.view_as(change) for piece, change in zip(pieces, changes, strict=True)]
+    return places[len(weights) :]
 
 
 class Average:

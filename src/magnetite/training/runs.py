@@ -49,10 +49,13 @@ PREDICTIONS = "predictions.parquet"
 OWN = (CONFIG, SCHEMA, RESULT, LOG, "predictions*.parquet", "evaluation-*.json", f"{FOLDER}/*")
 """The files of a run, as patterns of paths in its folder."""
 
-RESUMABLE = {"run": ("log_every", "checkpoint_minutes", "compile", "capture"), "data": ("mode", "memory", "pool")}
+RESUMABLE = {
+    "run": ("log_every", "checkpoint_minutes", "compile", "capture"),
+    "data": ("mode", "memory", "pool", "cache"),
+}
 """Options that may change when a run is resumed, because they do not change its batches (but see `_fixed`)."""
 
-CHANGEABLE = "a resumed run may change data.mode, data.memory, data.pool, logging and compilation only"
+CHANGEABLE = "a resumed run may change data.mode, data.memory, data.pool, data.cache, logging and compilation only"
 """The same in words."""
 
 LAUNCHERS = (("torchrun", "TORCHELASTIC_RUN_ID", "WORLD_SIZE"), ("srun", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS"))
