@@ -13,6 +13,7 @@ from magnetite.kernels.cuda import launch as cuda_kernels
 from magnetite.kernels.cuda.launch import Kernel
 
 WARPS = Path(__file__).with_name("warps.hpp")
+DYNAMIC = "extern __shared__ __align__(16) char shared[];", "char *const shared = dynamic_shared();"
 CHECKS = ["-fsanitize=alignment,bounds", "-fno-sanitize-recover=all"]
 
 
@@ -25,13 +26,20 @@ def emulated(folder: Path, grid: int = 2) -> Iterator[None]:
     libraries: dict[Kernel, ctypes.CDLL] = {}
 
     def launch(
-        kernel: Kernel, grid: int, tensors: Sequence[torch.Tensor], numbers: Sequence[int], **constants: int
+        kernel: Kernel,
+        grid: int,
+        tensors: Sequence[torch.Tensor],
+        numbers: Sequence[int],
+        shared_bytes: int = 0,
+        **constants: int | str,
     ) -> None:
         tensors = [cuda_kernels.readable(tensor) for tensor in tensors]
         pointers = (ctypes.c_void_p * len(tensors))(*(tensor.data_ptr() for tensor in tensors))
         if kernel not in libraries:
             libraries[kernel] = _compiled(kernel, folder, len(numbers), constants)
+        libraries[kernel].reserve(shared_bytes)
         libraries[kernel].emulate(grid, kernel.warps, pointers, (ctypes.c_int * len(numbers))(*numbers))
+        assert libraries[kernel].intact(), f"{kernel.name} writes beyond {shared_bytes} bytes of shared memory"
 
     with mock.patch.object(Kernel, "launch", launch), mock.patch.object(Kernel, "grid", lambda *_: grid):
         torch.use_deterministic_algorithms(True)  # which fills new memory
@@ -41,9 +49,10 @@ def emulated(folder: Path, grid: int = 2) -> Iterator[None]:
             torch.use_deterministic_algorithms(False)
 
 
-def _compiled(kernel: Kernel, folder: Path, count: int, constants: dict[str, int]) -> ctypes.CDLL:
+def _compiled(kernel: Kernel, folder: Path, count: int, constants: dict[str, int | str]) -> ctypes.CDLL:
     entry, library = folder / f"{kernel.name}.cpp", folder / f"{kernel.name}.so"
-    source = cuda_kernels.HERE / kernel.file
+    source = folder / f"{kernel.name}.cu"
+    source.write_text((cuda_kernels.HERE / kernel.file).read_text().replace(*DYNAMIC))
     entry.write_text(
         f'#include "{WARPS}"\n#include "{source}"\n'
         f'extern "C" void emulate(int blocks, int warps, void **tensors, const int *numbers) '

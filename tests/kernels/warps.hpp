@@ -1,4 +1,5 @@
 // What of CUDA the kernels of magnetite.nn use, on a processor: lanes are threads, warps and blocks are barriers.
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <cmath>
@@ -11,7 +12,8 @@
 #define __device__
 #define __global__
 #define __shared__ static
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
+#define __align__(bytes) alignas(bytes)
 #define __expf expf
 
 struct float2 {
@@ -61,7 +63,9 @@ template <class Given> const Given *exchanged(const Given &given) {
     __syncwarp();
     return all;
 }
-static float __shfl_xor_sync(unsigned, float value, int other) { return exchanged(value)[threadIdx.x % LANES ^ other]; }
+template <class Given> Given __shfl_xor_sync(unsigned, Given value, int other) {
+    return exchanged(value)[threadIdx.x % LANES ^ other];
+}
 
 static void atomicAdd(float *place, float number) { std::atomic_ref<float>(*place).fetch_add(number); }
 
@@ -76,6 +80,8 @@ static unsigned as_bfloat16(float number) {
     return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 static unsigned pack(float low, float high) { return as_bfloat16(low) | as_bfloat16(high) << 16; }
+static double rsqrt(double number) { return 1.0 / sqrt(number); }
+static int __popc(unsigned bits) { return __builtin_popcount(bits); }
 static float rsqrtf(float number) { return 1.0f / sqrtf(number); }
 static int min(int a, int b) { return a < b ? a : b; }
 static int max(int a, int b) { return a > b ? a : b; }
@@ -96,6 +102,15 @@ static void multiply_add(float (&sum)[4], const unsigned (&a)[4], const unsigned
         }
     }
     __syncwarp();
+}
+
+// Shared memory whose size the launch says, full of NaN, with a guard behind it.
+constexpr int GUARD = 256;
+static std::vector<char> reserved;
+static char *dynamic_shared() { return reserved.data(); }
+extern "C" void reserve(int bytes) { reserved.assign(bytes + GUARD, -1); }
+extern "C" bool intact() {
+    return std::all_of(reserved.end() - GUARD, reserved.end(), [](char byte) { return byte == -1; });
 }
 
 template <class Kernel, class... Arguments> void launch(int blocks, int warps, Kernel kernel, Arguments... arguments) {

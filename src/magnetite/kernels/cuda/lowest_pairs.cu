@@ -160,10 +160,15 @@ __device__ void update(Workspace s, int n, int start, int columns) {
     }
 }
 
+// A column that is shorter below its diagonal, relative to T so far, is rounding errors where the matrix falls into parts:
+// it is set to zero, for a reflection would mix the parts that follow. The caller's limits, 2e-5 and 1e-10, leave room.
+constexpr double SPLIT = sizeof(REAL) == 4 ? 4e-6 : 1e-11;
+
 // Stage 1. Five barriers per column. Thread r mod THREADS alone changes entry r of vectors. Within a panel, the matrix is
 // only read: once per column, and once more and written per panel.
 __device__ void tridiagonalise(Workspace s, int n) {
     const int thread = threadIdx.x;
+    REAL largest = 0;
     for (int start = 0; start < n - 1; start += PANEL) {
         const int columns = min(PANEL, n - 1 - start);
         for (int before = 0; before < columns; ++before) {
@@ -173,11 +178,13 @@ __device__ void tridiagonalise(Workspace s, int n) {
             REAL rest = 0;
             for (int w = 0; w < WARPS; ++w) rest += real(s.partial[w]);
             const number alpha = s.column[j + 1];
-            const REAL across = imaginary(alpha) * imaginary(alpha) + rest;
-            REAL beta = real(alpha);
+            REAL across = imaginary(alpha) * imaginary(alpha) + rest, beta = real(alpha);
+            const REAL norm = sqrt(beta * beta + across), size = fabs(real(s.column[j]));
+            if (size > largest) largest = size;
+            if (norm < (REAL)SPLIT * largest) across = beta = 0;
+            if (norm > largest) largest = norm;
             number tau = make(0, 0), scale = make(0, 0);
             if (across > 0) {
-                const REAL norm = sqrt(real(alpha) * real(alpha) + across);
                 beta = real(alpha) >= 0 ? -norm : norm;
                 tau = make((beta - real(alpha)) / beta, -imaginary(alpha) / beta);
                 const number gap = make(real(alpha) - beta, imaginary(alpha));
@@ -263,33 +270,42 @@ __device__ void multisection(Workspace s, int n, int k, int lanes, int rounds) {
     __syncthreads();
 }
 
-constexpr double LARGE = 1e300, EQUAL = 1e-12, SPLIT = 1e-14, SHARED_VALUE = 1e-9;  // of T scaled to norm 1
+constexpr double LARGE = 1e300, EQUAL = 1e-13;  // of T scaled to norm 1
 
 __device__ inline double guarded(double pivot) { return fabs(pivot) < 1e-18 ? copysign(1e-18, pivot) : pivot; }
 
 // Stage 3, one thread per vector: with D⁺ from above and D⁻ from below, start where γ = D⁺ + D⁻ − (d − λ) is smallest.
-// T is block diagonal where `off` vanishes (the graph has several components). An eigenvalue that several blocks share
-// appears once for each: the first copy starts in the first of these blocks, the second in the second.
-__device__ void twisted_vector(Workspace s, int n, int j) {
+// T is block diagonal where `off` vanishes (the graph has several components). Of an eigenvalue that several blocks share,
+// the first copies start in the first of these blocks, as many as it holds, and the next in the second.
+__device__ void twisted_vector(Workspace s, int n, int k, int j) {
     double *vector = (double *)(s.vectors + (size_t)j * s.stride);
     const double *d = s.diagonal, *e = s.off;
     const double value = s.values[j];
     double pivot = d[n - 1] - value;
     vector[(n - 1) * DOUBLES] = pivot;
     for (int i = n - 2; i >= 0; --i) vector[i * DOUBLES] = pivot = d[i] - value - e[i] * e[i] / guarded(pivot);
-    int copy = 0;
-    while (copy < j && value - s.values[j - copy - 1] < EQUAL) ++copy;
+    int first = j, last = j;
+    while (first > 0 && s.values[first] - s.values[first - 1] < EQUAL) --first;
+    while (last < k - 1 && s.values[last + 1] - s.values[last] < EQUAL) ++last;
+    int copy = j - first;
     double smallest = LARGE, in_part = LARGE, above = 0;
-    int twist = 0, twist_in_part = 0, parts = 0;
+    int twist = 0, twist_in_part = 0, begin = 0;
     for (int i = 0; i < n; ++i) {
         above = d[i] - value - (i ? e[i - 1] * e[i - 1] / guarded(above) : 0);
         const double size = fabs(above + vector[i * DOUBLES] - (d[i] - value));
         vector[i * DOUBLES] = above;
         if (size < in_part) in_part = size, twist_in_part = i;
-        if (i < n - 1 && fabs(e[i]) >= SPLIT) continue;
-        const bool chosen = in_part < SHARED_VALUE && parts++ == copy;
+        if (i < n - 1 && e[i] != 0) continue;
+        bool chosen = false;
+        if (first < last) {
+            const int upper = count_below(d + begin, e + begin, i + 1 - begin, s.values[last] + EQUAL / 2);
+            const int copies = upper - count_below(d + begin, e + begin, i + 1 - begin, s.values[first] - EQUAL / 2);
+            chosen = copy >= 0 && copy < copies;
+            copy -= copies;
+        }
         if (chosen || in_part < smallest) smallest = chosen ? -1 : in_part, twist = twist_in_part;
         in_part = LARGE;
+        begin = i + 1;
     }
     pivot = d[n - 1] - value;
     for (int i = n - 1; i > twist; --i) {
@@ -375,7 +391,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, THREADS > 256 ? 1 : 768 / 
     }
     __syncthreads();
     multisection(s, n, k, lanes, rounds);
-    if (thread < k) twisted_vector(s, n, thread);
+    if (thread < k) twisted_vector(s, n, k, thread);
     __syncthreads();
     if (thread < 32) separate(s, n, k);
     __syncthreads();

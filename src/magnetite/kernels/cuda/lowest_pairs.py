@@ -12,6 +12,12 @@ from magnetite.kernels.cuda.launch import CAN_COMPILE, Kernel, shared_limit
 LARGEST = 1024
 """Up to this size the kernel is faster than cuSOLVER on an H200 (docs/engine/gpu.md)."""
 
+RESIDENT_ROWS = 256
+"""Up to this size, vectors in shared memory were faster at every size that was measured."""
+
+RESIDENT_BYTES = 2**17
+"""Vectors that take more are in global memory, so that a multiprocessor has room for other blocks."""
+
 _CONSTANTS = {
     torch.complex64: {"REAL": "float", "COMPLEX": 1},
     torch.complex128: {"REAL": "double", "COMPLEX": 1},
@@ -24,10 +30,7 @@ def suits(matrices: Shaped[Tensor, "b n n"], k: int) -> bool:
     size = matrices.shape[-1]
     if matrices.dtype not in _CONSTANTS or not 2 <= size <= LARGEST or not CAN_COMPILE:
         return False
-    kept, plan = min(k, size), _Plan.of(size, matrices.element_size())
-    return kept <= plan.threads and plan.shared_bytes(size, kept, matrices.element_size()) <= shared_limit(
-        matrices.device
-    )
+    return _plan(matrices, k) is not None
 
 
 def one_block_each(
@@ -35,7 +38,9 @@ def one_block_each(
 ) -> tuple[Float[Tensor, "b kept"], Shaped[Tensor, "b n kept"]]:
     """The k lowest eigenpairs by tridiagonal form, multisection and twisted factorisations; not verified."""
     count, size, _ = matrices.shape
-    kept, plan = min(k, size), _Plan.of(size, matrices.element_size())
+    kept, plan = min(k, size), _plan(matrices, k)
+    if plan is None:
+        raise ValueError(f"the {k} lowest eigenpairs of {size} rows need more memory or threads than a block has")
     work = matrices.clone(memory_format=torch.contiguous_format)
     values = torch.empty((count, kept), dtype=matrices.dtype.to_real(), device=matrices.device)
     vectors = torch.empty((count, kept, size), dtype=matrices.dtype, device=matrices.device)
@@ -53,6 +58,11 @@ def one_block_each(
     return values, vectors.mT
 
 
+def _plan(matrices: Shaped[Tensor, "b n n"], k: int) -> "_Plan | None":
+    size = matrices.shape[-1]
+    return _Plan.of(size, min(k, size), matrices.element_size(), shared_limit(matrices.device))
+
+
 @dataclass(frozen=True)
 class _Plan:
     """Constants of the kernel: few combinations, since each takes seconds to compile.
@@ -68,10 +78,23 @@ class _Plan:
     resident: bool
 
     @classmethod
-    def of(cls, size: int, element: int) -> "_Plan":
-        """The fastest on an H200 for matrices of this size, with entries of `element` bytes."""
-        threads = 64 if size <= 32 else 128 if size <= 64 else 256 if size <= 128 else 512
-        return cls(threads, 8 if size * element <= 8192 else 4, resident=size <= 128)
+    def of(cls, size: int, kept: int, element: int, limit: int) -> "_Plan | None":
+        """The fastest on an H200 for `kept` eigenpairs of matrices of this size; None if none is possible.
+
+        Args:
+            size: Number of rows.
+            kept: Number of eigenpairs.
+            element: Bytes of an entry.
+            limit: Bytes of shared memory that a block may have.
+        """
+        # One thread per row in single precision, where a row takes half the time; two in double, but no more than 512.
+        rows = 1 << (size - 1).bit_length()
+        threads = min(max(32, rows * element // 8), 8192 // element)
+        resident = size <= RESIDENT_ROWS and kept * size * element <= RESIDENT_BYTES
+        # Eight columns are better than four wherever they fit.
+        plans = cls(threads, 8, resident), cls(threads, 8, False), cls(threads, 4, False)
+        possible = (plan for plan in plans if kept <= threads and plan.shared_bytes(size, kept, element) <= limit)
+        return next(possible, None)
 
     def shared_bytes(self, n: int, k: int, element: int) -> int:
         """The memory that `carve` in the kernel lays out."""
