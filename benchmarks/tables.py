@@ -126,6 +126,8 @@ def transforms() -> list[Row]:
 def eigenpairs_gpu() -> list[Row]:
     """Speed of eigenpairs on a GPU."""
     measured = result("benchmark-eigen-gpu")["rows"]
+    if "side" in measured[0]:
+        return [eigenpairs_of(measured, precision) for precision in ("double", "single")]
     chosen = [row for row in measured if row["n"] in (33, 80, 128, 256)]
     sizes = slashed(row["n"] for row in chosen)
     wrong = sum(row["ours_double_wrong"] + row["ours_single_wrong"] for row in measured)
@@ -153,6 +155,31 @@ def eigenpairs_gpu() -> list[Row]:
             command,
         ),
     ]
+
+
+def eigenpairs_of(measured: list[dict[str, Any]], precision: str) -> Row:
+    """Speed of eigenpairs on a GPU against each library, and wrong matrices of all, also of hard kinds."""
+    rows = [row for row in measured if row["precision"] == precision and "us" in row]
+    times = {(row["side"], row["n"]): row["us"] for row in rows if row["kind"] == "random"}
+    sizes = [n for n in (16, 24, 32, 64, 128, 256, 512, 1024) if ("ours", n) in times]
+    sides = [side for side in dict.fromkeys(row["side"] for row in rows) if side != "ours"]
+    ratios = {side: slashed(times_faster(times.get((side, n)), times["ours", n]) for n in sizes) for side in sides}
+    wrong = {side: sum(row["wrong"] for row in rows if row["side"] == side) for side in ("ours", *sides)}
+    named = {"cusolver": "cuSOLVER's batched solver", "jax": "JAX", "cupy": "CuPy", "torch": "`torch.linalg.eigh`"}
+    return Row(
+        f"magnetic eigenpairs, H200, {'float64' if precision == 'double' else 'float32'}, n {slashed(sizes)}",
+        "; ".join(named[side] for side in sides),
+        f"{'; '.join(ratios.values())} as fast; wrong matrices, with hard kinds: ours {wrong['ours']}, "
+        + ", ".join(f"{named[side]} {wrong[side]}" for side in sides),
+        "benchmarks/eigen_gpu.py",
+        main=precision == "double",
+    )
+
+
+def times_faster(theirs: float | None, ours: float) -> str:
+    """How many times as long theirs takes; a dash if it was not measured."""
+    ratio = math.nan if theirs is None else theirs / ours
+    return "–" if math.isnan(ratio) else f"{ratio:.1f}×" if ratio < 10 else f"{ratio:,.0f}×"
 
 
 def sorting_encoded() -> Row:
