@@ -60,8 +60,9 @@ class Adaptive:
     It equals `Relative(q)` on graphs of fewer than 100 nodes and on sparse ones (mean degree up to about 4). In large
     graphs with more edges, where `Relative` is too small to be seen, it is found in the spectrum: a quarter turn over
     the heights of the nodes, a fraction of it, or `1/C` where direction runs around a cycle of `C` classes. It depends
-    on the graph alone: not on node numbers, other graphs, or the device (it is computed on the CPU), and it is the
-    same for the reversed graph.
+    on the graph alone: not on node numbers or other graphs, and it is the same for the reversed graph. For graphs of
+    more than 10,000 nodes on a GPU, eigenvectors are computed there, otherwise on the CPU: in single precision on both,
+    so that only a tie within its rounding may be decided otherwise.
 
     Args:
         q: The relative potential `q'`, at least 0; other values than 1/4 multiply the potential by `4q'`, and what
