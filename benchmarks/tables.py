@@ -906,6 +906,7 @@ def pages() -> dict[Path, str]:
             circuits(),
             every_row({name.capitalize(): (name, None) for name in ("chameleon", "squirrel")}),
             copied("table-code"),
+            copied("short/table-code"),
             copied("robustness-code"),
         ],
         ROOT / "docs" / "results" / "claims.md": [copied("claims")],
