@@ -89,7 +89,7 @@ class Pool:
             if bare is None or isinstance(encoding, RandomWalk):
                 results[name] = _stored(encoding, graphs.device)(graphs)
             else:
-                results[name] = cached(encoding, bare, cache).to(graphs.device)
+                results[name] = cached(encoding, bare, cache, device=graphs.device).to(graphs.device)
         return cls(graphs, results, examples.query())
 
     @property
