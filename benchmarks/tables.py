@@ -709,6 +709,31 @@ def measured_names() -> str:
     return "\n".join(lines)
 
 
+VARIANTS = {
+    "small": "preset `small`",
+    "small-uncopied": "no copied words",
+    "small-whole": "attributes as a whole, not as words",
+    "small-neither": "neither of both",
+    "small-5000": "5,000 words instead of 8,000",
+    "small-docstrings": "docstrings are read",
+    "small-magnetic": "8 magnetic eigenvectors",
+}
+"""Rows of `python -m paper train-code` with a change of the preset `small`, and what the table calls them."""
+
+
+def variants() -> str:
+    """What changes of the small namer do, in Markdown."""
+    found = {name: ROOT / "results" / "variants" / "code" / f"{name}-seed0.json" for name in VARIANTS}
+    figures = {name: read_record(path)["result"]["figures"]["test"] for name, path in found.items() if path.exists()}
+    if not figures:
+        return "Not measured yet."
+    lines = ["| change | F1 | precision | recall |", "|---|---|---|---|"]
+    for name, each in figures.items():
+        cells = (f"{100 * each[metric]:.1f} %" for metric in ("f1_dropped", "precision_dropped", "recall_dropped"))
+        lines.append(f"| {VARIANTS[name]} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def named_files() -> str:
     """Time of `magnetite name` on files of the standard library, in Markdown."""
     if not (ROOT / "results" / "benchmark-name.json").exists():
@@ -933,11 +958,13 @@ def pages() -> dict[Path, str]:
             circuits(),
             every_row({name.capitalize(): (name, None) for name in ("chameleon", "squirrel")}),
             copied("table-code"),
+            copied("short/table-code"),
             copied("robustness-code"),
         ],
         ROOT / "docs" / "results" / "claims.md": [copied("claims")],
         ROOT / "docs" / "concepts" / "reliability.md": [fuzzed(), validated()],
         ROOT / "docs" / "results" / "sizes.md": [sizes(SIZED_ENCODERS), sizes(SIZED_MODELS), refusals()],
+        ROOT / "docs" / "howto" / "naming.md": [variants()],
         ROOT / "docs" / "howto" / "name-functions.md": [measured_names(), examples_of_names(), named_files()],
         ROOT / "docs" / "choosing.md": [chosen_potentials(), rule_times()],
         ROOT / "docs" / "howto" / "large.md": [large_steps(), large_accuracy(), large_million(), large_growth()],

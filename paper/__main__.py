@@ -20,6 +20,7 @@ from paper import (
     namer,
     network_graphs,
     networks,
+    pack_code,
     playground,
     robustness,
     runtime,
@@ -75,6 +76,8 @@ TRAINED: dict[str, Callable[[Request], None]] = {
 OWN: dict[str, typer.Typer] = {
     "train-code": train_code.app,
     "baselines-code": table_code.app,
+    "pack-code": pack_code.packer,
+    "unpack-code": pack_code.unpacker,
     "robustness-code": robustness.app,
     "ship-namer": namer.app,
     "ship-sorting": judge.app,

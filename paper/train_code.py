@@ -35,6 +35,16 @@ ROWS = (
 )  # fmt: skip
 """The rows that are compared, in the order of the paper's table."""
 
+VARIANTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "small-uncopied": ("small", ("--set", "task.copied=false")),
+    "small-whole": ("small", ("--set", "task.subwords=0")),
+    "small-neither": ("small", ("--set", "task.copied=false", "--set", "task.subwords=0")),
+    "small-5000": ("small", ("--set", "task.words=5000")),
+    "small-docstrings": ("small", ("--set", "task.keep_docstrings=true")),
+    "small-magnetic": ("small", ("--encoding", "magnetic", "--set", "encoding.k=8")),
+}
+"""Rows that are a preset with a change, to see what helps users: the preset and the arguments."""
+
 STOPPING = 60.0
 """Seconds that runs have to save when time is over."""
 
@@ -46,7 +56,7 @@ class Cell:
     """One row with one seed.
 
     Args:
-        row: Name of the preset.
+        row: Name of the preset or the variant.
         seed: Seed of the run.
     """
 
@@ -79,7 +89,7 @@ def read_rows(out: Path) -> dict[tuple[str, int], dict[str, Any]]:
 @app.command("train-code")
 def main(
     data: Annotated[Path, typer.Option(help="Folder of the corpus.")],
-    rows: Annotated[str, typer.Option(help="Names of presets, separated by commas.")] = ",".join(ROWS),
+    rows: Annotated[str, typer.Option(help="Names of presets or variants, separated by commas.")] = ",".join(ROWS),
     seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0",
     epochs: Annotated[float | None, typer.Option(help="Number of passes over the training functions.")] = None,
     side: Annotated[int, typer.Option(help="Number of runs at the same time.")] = 1,
@@ -91,9 +101,10 @@ def main(
 ) -> None:
     """Train rows of the table of function names."""
     chosen = [name.strip() for name in rows.split(",")]
-    unknown = next((name for name in chosen if name not in PRESETS), None)
+    known = [*PRESETS, *VARIANTS]
+    unknown = next((name for name in chosen if name not in known), None)
     if unknown is not None:
-        raise ValueError(f"unknown row {unknown!r}: choose one of {', '.join(PRESETS)}")
+        raise ValueError(f"unknown row {unknown!r}: choose one of {', '.join(known)}")
     if side < 1:
         raise ValueError(f"side must be a positive integer, got {side}")
     cells = [Cell(row, int(seed)) for seed in seeds.split(",") for row in chosen]
@@ -140,7 +151,8 @@ def _start(cell: Cell, data: Path, runs: Path, given: Sequence[str]) -> "subproc
     if (folder / CONFIG).exists():
         command += ["--resume", "--device", given[list(given).index("--device") + 1]]
     else:
-        command += ["--data", str(data), "--preset", cell.row, "--seed", str(cell.seed), *given]
+        preset, changes = VARIANTS.get(cell.row, (cell.row, ()))
+        command += ["--data", str(data), "--preset", preset, "--seed", str(cell.seed), *changes, *given]
     with (runs / f"{cell.name}.log").open("ab") as log:
         return subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | {"PYTHONUNBUFFERED": "1"})
 

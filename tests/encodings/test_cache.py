@@ -103,6 +103,21 @@ def test_two_processes_share_the_work(graphs, calls, tmp_path):
     assert same(mt.cached(Counting(str(calls)), graphs, store), by_shard(mt.Laplacian(k=2), graphs))
 
 
+def test_missing_shards_are_computed_together(graphs, calls, tmp_path, monkeypatch):
+    encoding, store, parts = Counting(str(calls)), tmp_path / "store", list(cache.shards(graphs))
+    first = mt.cached(encoding, graphs, store)
+    for part in parts[1:-1]:
+        (store / f"{cache.key(encoding, part)}.safetensors").unlink()
+    before = len(list(calls.iterdir()))
+    monkeypatch.setattr(cache, "NODES_TOGETHER", sum(part.num_nodes for part in parts[1:-3]))
+    cache.store_together(encoding, parts, store, "cpu")
+    assert len(list(calls.iterdir())) == before + 2  # the last two missing ones do not fit into the first call
+    second = mt.cached(encoding, graphs, store)
+    assert len(list(calls.iterdir())) == before + 2
+    assert torch.allclose(first.values, second.values, atol=1e-6)
+    assert torch.equal(first.node_ptr, second.node_ptr)
+
+
 def test_every_parameter_and_every_byte_is_in_the_key(graphs):
     variants = [
         mt.Laplacian(k=2),

@@ -67,6 +67,16 @@ def test_every_row_is_trained_once(commands, tmp_path):
     assert len(commands) == 2
 
 
+def test_a_variant_is_a_preset_with_changes(commands, tmp_path):
+    options = {"data": tmp_path, "runs": tmp_path / "runs", "out": tmp_path / "out", "side": 1, "device": "cpu"}
+    main(rows="small-whole", seeds="0", epochs=None, minutes=1.0, settings=None, **options)
+    assert commands[0][commands[0].index("--preset") :][:2] == ["--preset", "small"]
+    assert "task.subwords=0" in commands[0]
+    assert set(read_rows(tmp_path / "out")) == {("small-whole", 0)}
+    with pytest.raises(ValueError, match="unknown row 'large': choose one of"):
+        main(rows="large", seeds="0", epochs=None, minutes=1.0, settings=None, **options)
+
+
 def test_rows_that_fail_are_named_and_continue_later(commands, tmp_path):
     options = {"data": tmp_path, "runs": tmp_path / "runs", "out": tmp_path / "out", "side": 1, "device": "cpu"}
     for _ in range(2):

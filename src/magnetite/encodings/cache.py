@@ -5,10 +5,13 @@ import hashlib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import torch
 
 from magnetite.encodings.results import RESULTS
 from magnetite.graphs import Digraphs
@@ -21,6 +24,9 @@ Content = TypeVar("Content")
 
 SHARD_NODES = 200_000
 """A shard ends with the graph that brings it to this number of nodes."""
+
+NODES_TOGETHER = 16_000_000
+"""Largest number of nodes of the shards that `store_together` encodes in one call, which bounds the memory of a GPU."""
 
 COMPUTING = ("encodings", "linalg", "kernels", "graphs.py", "packed.py")
 """Files and folders of the package that determine an encoding."""
@@ -39,7 +45,11 @@ class Encoding(Protocol[Result]):
 
 
 def cached(
-    encoding: Encoding[Result], graphs: Digraphs, folder: str | Path, progress: Callable[[int], None] | None = None
+    encoding: Encoding[Result],
+    graphs: Digraphs,
+    folder: str | Path,
+    progress: Callable[[int], None] | None = None,
+    device: torch.device | str | None = None,
 ) -> Result:
     """`encoding(graphs)`, read from `folder` if it was computed before, otherwise computed and stored there.
 
@@ -53,6 +63,8 @@ def cached(
         graphs: Graphs to encode.
         folder: Where shards are stored; created if missing.
         progress: Called after each shard with its number of graphs.
+        device: Where to compute; by default that of the graphs. A GPU solves graphs of one size at a time, so there all
+            shards that have no file are computed together, by one process.
 
     >>> import tempfile
     >>> from magnetite.encodings.spectral import Laplacian
@@ -62,8 +74,11 @@ def cached(
     """
     folder = Path(folder)
     remove_leftovers(folder)
+    parts = list(shards(graphs))
+    if device is not None and torch.device(device).type != "cpu":
+        store_together(encoding, parts, folder, device)
     results = []
-    for shard in shards(graphs):
+    for shard in parts:
         results.append(_shard(encoding, shard, folder))
         if progress is not None:
             progress(len(shard))
@@ -126,17 +141,49 @@ def spans(graphs: Digraphs, nodes: int) -> list[tuple[int, int]]:
     return list(pairwise([0, *((bounds.diff() > 0).nonzero().squeeze(1) + 1).tolist(), len(graphs)]))
 
 
+def store_together(
+    encoding: Encoding[Packed], parts: Sequence[Digraphs], folder: Path, device: torch.device | str
+) -> None:
+    """Compute the shards that have no file in few large calls on a device, and store them.
+
+    Args:
+        encoding: The encoding to apply.
+        parts: The graphs of each shard.
+        folder: Where shards are stored.
+        device: Where to compute.
+    """
+    with locked(folder / f"{PREFIX}together.lock", str(folder), wait=True):
+        missing = [part for part in parts if not _path(folder, key(encoding, part)).exists()]
+        while missing:
+            ends = list(accumulate(part.num_nodes for part in missing))
+            count = max(1, bisect_right(ends, NODES_TOGETHER))
+            some, missing = missing[:count], missing[count:]
+            result = encoding(Digraphs.concat(some).to(device)).to("cpu")
+            start = 0
+            for part in some:
+                _store(result.select(slice(start, start + len(part))), folder, key(encoding, part))
+                start += len(part)
+
+
 def _shard(encoding: Encoding[Result], graphs: Digraphs, folder: Path) -> Result:
     name = key(encoding, graphs)
-    path = folder / f"{name}.safetensors"
+    path = _path(folder, name)
 
     def make() -> Result:
         result = encoding(graphs)
-        metadata = {"kind": type(result).__name__, "version": __version__, "key": name}
-        write_tensors(path, result.tensors(), metadata)
+        _store(result, folder, name)
         return result
 
     return once(path, lambda: _read(path, name), make)
+
+
+def _path(folder: Path, name: str) -> Path:
+    return folder / f"{name}.safetensors"
+
+
+def _store(result: Packed, folder: Path, name: str) -> None:
+    metadata = {"kind": type(result).__name__, "version": __version__, "key": name}
+    write_tensors(_path(folder, name), result.tensors(), metadata)
 
 
 def once(path: Path, read: Callable[[], Content | None], make: Callable[[], Content]) -> Content:

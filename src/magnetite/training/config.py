@@ -98,8 +98,8 @@ class Data:
         neighbours: Numbers of successors and of predecessors that are sampled around each target, one number per hop,
             to train on parts of large graphs whose nodes have targets; then `optim.batch` counts targets. Empty to
             train on whole graphs.
-        cache: Folder in which encodings are kept, so that other runs on the same graphs read them; they are computed on
-            the CPU. Empty to compute them in every run, on the device of the run.
+        cache: Folder in which encodings are kept, so that other runs on the same graphs read them; features of node
+            pairs are never kept. Empty to compute all in every run.
     """
 
     mode: Annotated[str, DATA_MODES] = "auto"

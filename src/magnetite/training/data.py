@@ -82,12 +82,14 @@ class Pool:
     def encode(cls, examples: Examples, encodings: Encodings, cache: str = "") -> "Pool":
         """Compute every encoding of the examples on their device, or read it from a cache."""
         graphs = examples.graphs
-        stored = {name: _stored(encoding, graphs.device) for name, encoding in encodings.items()}
-        if cache and stored:
-            bare = graphs.replace(node_features={}, edge_features={}, graph_features={}).to("cpu")
-            results = {name: cached(encoding, bare, cache).to(graphs.device) for name, encoding in stored.items()}
-        else:
-            results = {name: encoding(graphs) for name, encoding in stored.items()}
+        bare = graphs.replace(node_features={}, edge_features={}, graph_features={}).to("cpu") if cache else None
+        results = {}
+        for name, encoding in encodings.items():
+            # Features of node pairs take more time to read than to compute.
+            if bare is None or isinstance(encoding, RandomWalk):
+                results[name] = _stored(encoding, graphs.device)(graphs)
+            else:
+                results[name] = cached(encoding, bare, cache, device=graphs.device).to(graphs.device)
         return cls(graphs, results, examples.query())
 
     @property
