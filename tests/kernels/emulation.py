@@ -51,14 +51,15 @@ def emulated(folder: Path, grid: int = 2) -> Iterator[None]:
 
 def _compiled(kernel: Kernel, folder: Path, count: int, constants: dict[str, int | str]) -> ctypes.CDLL:
     entry, library = folder / f"{kernel.name}.cpp", folder / f"{kernel.name}.so"
-    source = folder / f"{kernel.name}.cu"
-    source.write_text((cuda_kernels.HERE / kernel.file).read_text().replace(*DYNAMIC))
+    file, source = cuda_kernels.HERE / kernel.file, folder / f"{kernel.name}.cu"
+    source.write_text(file.read_text().replace(*DYNAMIC))
     entry.write_text(
         f'#include "{WARPS}"\n#include "{source}"\n'
         f'extern "C" void emulate(int blocks, int warps, void **tensors, const int *numbers) '
         f"{{ run<{count}>(blocks, warps, {kernel.name}, tensors, numbers); }}\n"
     )
     options = [f"-D{name}={value}" for name, value in constants.items()]
-    compiler = ["g++", "-std=c++20", "-O1", "-w", "-shared", "-fPIC", f"-I{cuda_kernels.HERE}", *CHECKS]
+    compiler = ["g++", "-std=c++20", "-O1", "-w", "-shared", "-fPIC", *CHECKS]
+    compiler += [f"-I{place}" for place in (file.parent, cuda_kernels.HERE)]
     subprocess.run([*compiler, *options, entry, "-o", library], check=True)
     return ctypes.CDLL(str(library))
