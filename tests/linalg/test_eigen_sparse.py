@@ -6,6 +6,7 @@ import magnetite as mt
 from magnetite.linalg import eigen_sparse, large
 from magnetite.linalg.eigen import SolverFailure, lowest_eigenpairs
 from magnetite.linalg.eigen_sparse import lowest_sparse
+from magnetite.linalg.inverse import Eliminator
 from magnetite.linalg.laplacian import Operator
 from magnetite.linalg.large import lowest_of_large
 from magnetite.linalg.pairs import pair_edges
@@ -125,14 +126,30 @@ def repeated(name):
 @pytest.mark.parametrize(
     "name", ["torus", "hypercube", "star", "complete", "binary tree", "cliques in a row", "copies at a hub"]
 )
-def test_no_copy_of_an_eigenvalue_is_missed(name, operator, k):
+@pytest.mark.parametrize("inverse", [False, True], ids=["filter", "inverse"])
+def test_no_copy_of_an_eigenvalue_is_missed(monkeypatch, inverse, name, operator, k):
+    monkeypatch.setattr(eigen_sparse, "FEW", 1000)
+    monkeypatch.setattr(eigen_sparse, "BUDGET", 10**6)
     edges, size = repeated(name)
-    matrix = sparse_laplacian(pairs_of(edges[:, edges[0] != edges[1]], size), operator)
-    values, vectors, residuals = lowest_sparse(matrix, k, tolerance=1e-10)
+    pairs = pairs_of(edges[:, edges[0] != edges[1]], size)
+    matrix, invert = gauged_laplacian(pairs, operator)[0], Eliminator(pairs, operator).inverse
+    values, vectors, residuals = lowest_sparse(matrix, k, tolerance=1e-10, invert=invert if inverse else None)
     expected = torch.from_numpy(np.linalg.eigvalsh(matrix.to_scipy().toarray())[:k])
     torch.testing.assert_close(values, expected, atol=1e-9 * matrix.top, rtol=0)
     torch.testing.assert_close(vectors @ vectors.mH, torch.eye(k, dtype=vectors.dtype), atol=1e-9, rtol=0)
     assert residuals.max() < 1e-10
+
+
+@pytest.mark.parametrize("size", [1000, 30_000])
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_small_eigenvalues_of_a_path(size, device):
+    edges = torch.stack([torch.arange(size - 1), torch.arange(1, size)])
+    values, vectors = lowest_of_large(edges, size, None, Operator(0.1), 8, device=device)
+    # cos is not accurate near 1.
+    expected = 2 * torch.sin(torch.arange(8) * np.pi / (2 * (size - 1))).double() ** 2
+    torch.testing.assert_close(values, expected, rtol=1e-6, atol=1e-15)
+    gram = vectors.mH @ vectors
+    torch.testing.assert_close(gram, torch.eye(8, dtype=gram.dtype), atol=1e-10, rtol=0)
 
 
 def test_what_has_not_converged_is_the_best_of_its_span(monkeypatch):

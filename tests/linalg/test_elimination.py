@@ -7,10 +7,11 @@ import torch
 from magnetite.linalg import eigen_sparse, elimination, large
 from magnetite.linalg.eigen import SolverFailure
 from magnetite.linalg.elimination import lowest_by_elimination
+from magnetite.linalg.inverse import Eliminator
 from magnetite.linalg.laplacian import Operator
 from magnetite.linalg.large import lowest_of_large
 from magnetite.linalg.pairs import pair_edges
-from magnetite.linalg.sparse import sparse_laplacian
+from magnetite.linalg.sparse import gauged_laplacian, sparse_laplacian
 
 
 def connected(random, size, more, orders=0.0):
@@ -66,6 +67,39 @@ def test_eigenvalues_have_all_their_digits(convention, normalised, q):
         first = int(expected[0] < 1e-40)
         np.testing.assert_allclose(found[0][first:], expected[first:], rtol=1e-12)
         assert (found[1].conj() @ found[1].T - torch.eye(5)).abs().max() < 1e-12
+
+
+def hubs(random, size):
+    """A tree of two hubs and their leaves, and some long edges, so that rows are longer than those that are read."""
+    node = np.arange(2, size)
+    edges = np.concatenate([[[0], [1]], np.stack([node % 2, node]), random.integers(0, size, (2, size // 4))], axis=1)
+    return torch.from_numpy(edges), torch.from_numpy(random.uniform(0.5, 2, edges.shape[1]))
+
+
+@pytest.mark.parametrize(
+    "graph", [lambda random: connected(random, 300, 200), lambda random: hubs(random, 300)], ids=["tree", "hubs"]
+)
+@pytest.mark.parametrize("operator", [Operator(0), Operator(0.2), Operator(0.2, normalised=False)], ids=str)
+@pytest.mark.parametrize("shift", [1e-3, 0.5])
+def test_the_inverse_of_a_shifted_matrix(graph, operator, shift):
+    edges, weights = graph(np.random.default_rng(5))
+    pairs = pairs_of(edges, 300, weights)
+    matrix = gauged_laplacian(pairs, operator)[0]
+    inverse = Eliminator(pairs, operator).inverse(shift, 10**7)
+    assert inverse is not None and inverse.size == 300 and inverse.entries >= len(pairs.low) - 300
+    vectors = torch.randn((300, 3), dtype=matrix.data.dtype, generator=torch.Generator().manual_seed(0))
+    shifted = torch.from_numpy(matrix.to_scipy().toarray()) + shift * torch.eye(300, dtype=torch.float64)
+    torch.testing.assert_close(shifted @ inverse.times(vectors), vectors, atol=1e-11, rtol=0)
+    torch.testing.assert_close(inverse.times(vectors[:, 1].contiguous()), inverse.times(vectors)[:, 1])
+
+
+def test_an_inverse_that_fills_up_is_given_up_early():
+    random = np.random.default_rng(0)
+    edges = torch.from_numpy(random.integers(0, 3000, (2, 20_000)))
+    eliminator = Eliminator(pairs_of(edges, 3000, None), Operator(0.1))
+    assert eliminator.inverse(0.1, 10**6) is None
+    tree = torch.stack([torch.zeros(2999, dtype=torch.long), torch.arange(1, 3000)])
+    assert Eliminator(pairs_of(tree, 3000, None), Operator(0.1)).inverse(0.1, 30_000) is not None
 
 
 def test_repeated_eigenvalues_are_all_found():

@@ -1,13 +1,15 @@
-"""The k lowest eigenpairs of a large sparse Hermitian matrix: restarted Lanczos iteration of a Chebyshev filter."""
+"""The k lowest eigenpairs of a large sparse Hermitian matrix: restarted Lanczos iteration of a filter or an inverse."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import acosh, ceil, cosh, log
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from magnetite.linalg.inverse import Inverse
 from magnetite.linalg.sparse import SparseHermitian, inner, mix
 from magnetite.linalg.threads import single_threaded
 
@@ -58,8 +60,23 @@ EXHAUSTED = 1e-13
 
 CYCLES = 60
 
+SHIFT = 1e-5
+"""First shift of an inverse, relative to the bound on `‖L‖`; much smaller eigenvalues need a smaller one."""
+
+FEW = 4
+"""Matrix entries per row, the diagonal included, up to which an inverse is tried: trees, paths and the like."""
+
+BUDGET = 200
+"""Updates of entries per matrix entry that this may take; a filter needs some 1,000 products or more."""
+
+RELATIVE = 1e-7
+"""Residuals relative to the k-th eigenvalue that an inverse reaches without effort."""
+
 Progress = Callable[[int, float], None]
 """Called after each cycle with the number of converged eigenpairs and the largest residual of the k lowest."""
+
+Invert = Callable[[float, int], Inverse | None]
+"""Makes `(L + sI)^{-1}`, given `s` and the largest number of updates of entries; None if it needs more."""
 
 
 def lowest_sparse(
@@ -68,12 +85,15 @@ def lowest_sparse(
     tolerance: float = SPARSE_TOLERANCE,
     seed: int = 0,
     progress: Progress | None = None,
+    invert: Invert | None = None,
 ) -> tuple[Float[Tensor, " k"], Shaped[Tensor, "k n"], Float[Tensor, " k"]]:
     """Eigenvalues, orthonormal eigenvectors (rows) and residuals `‖Lγ − λγ‖ / ‖L‖`, none above `tolerance`.
 
     The Lanczos iteration runs on `ρ(L)`, where the Chebyshev polynomial `ρ` is small between the highest eigenvalue and
     some value above the k lowest, and grows fast below: far fewer vectors than products have to be orthogonalised. A
-    survey, then the Ritz values of each cycle choose `ρ`. A full basis is restarted from its best vectors.
+    survey, then the Ritz values of each cycle choose `ρ`. A full basis is restarted from its best vectors. If the
+    matrix has few entries and so has its inverse as a product of sparse factors, `ρ` is `1 / (λ + s)` instead, which
+    needs the fewest vectors.
 
     The Krylov space of one vector contains one vector of each eigenspace. So, after convergence, another iteration
     begins with a random vector orthogonal to the k found ones, and searches for eigenvalues below the highest of them.
@@ -84,9 +104,10 @@ def lowest_sparse(
         tolerance: Largest residual, relative to `‖L‖`.
         seed: Seed of the random vectors.
         progress: Called after each cycle.
+        invert: Makes inverses, if they may be used.
     """
     with single_threaded():
-        search = _Search(matrix, k, tolerance, seed)
+        search = _Search(matrix, k, tolerance, seed, invert)
         for _ in range(CYCLES):
             search.cycle()
             if progress is not None:
@@ -94,6 +115,23 @@ def lowest_sparse(
             if search.complete:
                 break
         return search.result()
+
+
+@runtime_checkable
+class Transform(Protocol):
+    """A function `ρ` of the matrix: above 1 and decreasing where the lowest eigenvalues are, smaller elsewhere."""
+
+    def times(self, matrix: SparseHermitian, vector: Shaped[Tensor, " n"], /) -> Shaped[Tensor, " n"]:
+        """`ρ(L) v`."""
+        ...
+
+    def at(self, value: float) -> float:
+        """`ρ(λ)`."""
+        ...
+
+    def inverse(self, found: Float[Tensor, " m"]) -> tuple[Float[Tensor, " m"], Float[Tensor, " m"]]:
+        """`λ` for values of `ρ(λ)`, and `|ρ'(λ)|`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -120,6 +158,10 @@ class Filter:
         """Half the length of the damped interval."""
         return (self.top - self.low) / 2
 
+    def times(self, matrix: SparseHermitian, vector: Shaped[Tensor, " n"]) -> Shaped[Tensor, " n"]:
+        """`ρ(L) v`."""
+        return matrix.filtered(vector, self.centre, self.half, self.degree)
+
     def rate(self, value: float) -> float:
         """`log ρ(λ)` grows by this with each degree."""
         return acosh(max((self.centre - value) / self.half, 1.0))
@@ -143,6 +185,39 @@ class Filter:
         return self.centre - self.half * torch.cosh(angle), steep / self.half
 
 
+@dataclass(frozen=True)
+class Inversion:
+    """`ρ(λ) = 2 (top + s) / (λ + s)`.
+
+    Args:
+        solver: `(L + sI)^{-1}`.
+        shift: `s`, not negative.
+        top: A bound on the eigenvalues.
+    """
+
+    solver: Inverse
+    shift: float
+    top: float
+
+    @property
+    def scale(self) -> float:
+        """`ρ(λ) (λ + s)`."""
+        return 2 * (self.top + self.shift)
+
+    def times(self, _: SparseHermitian, vector: Shaped[Tensor, " n"]) -> Shaped[Tensor, " n"]:
+        """`ρ(L) v`; the matrix itself is not needed."""
+        return self.solver.times(vector).mul_(self.scale)
+
+    def at(self, value: float) -> float:
+        """`ρ(λ)`."""
+        return self.scale / (value + self.shift)
+
+    def inverse(self, found: Float[Tensor, " m"]) -> tuple[Float[Tensor, " m"], Float[Tensor, " m"]]:
+        """`λ` for values of `ρ(λ)`, and `|ρ'(λ)|`; values up to 1 count as 1."""
+        shifted = self.scale / found.clamp(min=1)
+        return shifted - self.shift, self.scale / shifted.square()
+
+
 class _Space:
     """An orthonormal basis, and the projection of `ρ(L)` onto the part of it that is not fixed."""
 
@@ -154,7 +229,7 @@ class _Space:
         self.fixed = self.size = 0
         self.next: Tensor | None = None
         self.values = self.residuals = torch.zeros(0, dtype=torch.float64)
-        self.turn = torch.zeros((0, 0), dtype=torch.float64)
+        self.turn, self.coupling = torch.zeros((0, 0), dtype=torch.float64), 0.0
 
     def begin(self, fixed: Tensor, kept: Tensor, values: Tensor, start: Tensor | None) -> None:
         """A new basis of vectors that are only kept orthogonal, Ritz vectors with their values, and a first vector."""
@@ -164,7 +239,7 @@ class _Space:
         self.projection.diagonal()[: len(kept)] = values
         self.next = None if start is None else self._orthonormal(start)
 
-    def grow(self, rho: Filter, limit: int, enough: Callable[[], bool]) -> None:
+    def grow(self, rho: Transform, limit: int, enough: Callable[[], bool]) -> None:
         """Extend the Krylov space of `ρ(L)` until the basis has `limit` vectors or `enough` says so."""
         steps, left = 0, 0.0
         while self.size < limit:
@@ -174,7 +249,7 @@ class _Space:
                 break
             self.basis[self.size] = vector
             self.size += 1
-            image = self.matrix.filtered(vector, rho.centre, rho.half, rho.degree)
+            image = rho.times(self.matrix, vector)
             weights, rest, length, left = self._split(image, before, left)
             column = self.size - self.fixed - 1
             self.projection[: column + 1, column] = self.projection[column, : column + 1] = weights[self.fixed :]
@@ -189,6 +264,13 @@ class _Space:
         """The Ritz vectors of the `count` largest values of `ρ`."""
         return mix(self.turn[:, :count].mT.to(self.basis), self.basis[self.fixed : self.size])
 
+    def lowest_images(self, count: int) -> Shaped[Tensor, "count n"]:
+        """`ρ(L) v / ρ` of these vectors `v`, which the iteration knows: what `ρ` damps is damped once more."""
+        if self.next is None:
+            return self.lowest(count)
+        along = self.coupling * self.turn[-1, :count] / self.values[:count]
+        return self.lowest(count).addr_(along.to(self.next), self.next)
+
     def noise(self) -> Shaped[Tensor, " n"]:
         """A random vector."""
         return torch.randn(self.matrix.size, dtype=self.basis.dtype, generator=self.random).to(self.basis.device)
@@ -197,7 +279,7 @@ class _Space:
         """Values of `ρ(L)` in descending order, and their residuals."""
         size = self.size - self.fixed
         values, turn = torch.linalg.eigh(self.projection[:size, :size])
-        self.values, self.turn = values.flip(0), turn.flip(1)
+        self.values, self.turn, self.coupling = values.flip(0), turn.flip(1), coupling
         self.residuals = coupling * self.turn[-1].abs()
 
     def _split(self, image: Tensor, before: Tensor | None, coupling: float) -> tuple[Tensor, Tensor, float, float]:
@@ -250,60 +332,29 @@ def _length(vector: Shaped[Tensor, " n"]) -> float:
     return _dot(vector, vector) ** 0.5
 
 
-class _Search:
-    """The k lowest eigenpairs, cycle by cycle."""
+class _Filters:
+    """Chooses filters: the first by a survey of the spectrum, others by the Ritz values of a cycle."""
 
-    def __init__(self, matrix: SparseHermitian, k: int, tolerance: float, seed: int):
-        self.matrix, self.k, self.tolerance = matrix, k, tolerance * matrix.top
-        # Estimates of residuals are good to a small factor; where they were not, the next cycle goes on.
-        self.aim = 0.3 * self.tolerance
-        self.rows = min(2 * k + ROOM, matrix.size)
-        self.space = _Space(matrix, min(self.rows + k, matrix.size), torch.Generator().manual_seed(seed))
-        self.nothing = self.space.basis[:0].clone()
-        self.found, self.worst, self.complete = 0, 1.0, False
+    def __init__(self, space: _Space, k: int, rows: int, tolerance: float):
+        self.top, self.k, self.tolerance, self.room = space.matrix.top, k, tolerance, rows - k
         self.target = BELOW * k
-        self._survey()
-
-    # The filter
-
-    def _survey(self) -> None:
-        """Estimate how many eigenvalues lie below a value: weights of a random vector on the Ritz values, times n."""
-        plain, space = Filter(0.0, self.matrix.top, 1), self.space
-        space.begin(self.nothing, self.nothing, torch.zeros(0), space.noise())
-        space.grow(plain, min(SURVEY, self.rows), lambda: False)
+        plain, nothing = Filter(0.0, self.top, 1), space.basis[:0]
+        space.begin(nothing, nothing, torch.zeros(0), space.noise())
+        space.grow(plain, min(SURVEY, rows), lambda: False)
+        # The weights of a random vector on the Ritz values, times n, are numbers of eigenvalues.
         self.ritz = plain.centre - plain.half * space.values
-        self.counts = (space.turn[0].square() * self.matrix.size).cumsum(0)
-        several = min(8, len(self.ritz))
-        self.start: Tensor | None = space.lowest(several).sum(0)
-        self.kept, self.kept_values = self.nothing, torch.zeros(0)
-        self.rho = self._steep(self._quantile(self.target), self._quantile(0.75 * self.k), float(self.ritz[0]))
+        self.counts = (space.turn[0].square() * space.matrix.size).cumsum(0)
+        self.start = space.lowest(min(8, len(self.ritz))).sum(0)
+        self.rho = self._steep(self._quantile(self.target), self._quantile(0.75 * k), float(self.ritz[0]))
 
-    def _quantile(self, count: float | int) -> float:
-        """A value with about `count` eigenvalues below."""
-        place = int(torch.searchsorted(self.counts, torch.tensor(count, dtype=torch.float64)))
-        return float(self.ritz[min(max(place, 1), len(self.ritz) - 1)])
-
-    def _steep(self, low: float, last: float, first: float, most: int = 24) -> Filter:
-        """The filter that is small from `low` on, with a degree that lets the basis resolve the k-th value `last`."""
-        top = self.matrix.top
-        if low - last < 1e-6 * low:  # a repeated eigenvalue
-            low = last + 1e-3 * (top - last)
-        low = min(low, 0.95 * top)
-        shape = Filter(low, top, 1)
-        slow, fast = max(shape.rate(last), 1e-9), max(shape.rate(first), 1e-9)
-        wanted = log(2 * top / self.tolerance) / max(self.rows - self.k, 1) / slow
-        limits = log(LARGEST) / fast, log(GAIN) / max(fast - slow, 1e-9), most, DEGREES[1]
-        least = DEGREES[0] if limits[0] > DEGREES[0] else 1
-        return Filter(low, top, max(least, ceil(min(wanted, *limits))))
-
-    def _replan(self) -> bool:
-        """Choose another filter if the Ritz values of the last cycle suggest it."""
-        values = self.rho.inverse(self.space.values)[0]
-        above = int((self.space.values > AMPLIFIED).sum())
+    def replan(self, found: Float[Tensor, " m"]) -> bool:
+        """Choose another filter if the values of this one, found in a cycle, suggest it."""
+        values = self.rho.inverse(found)[0]
+        above = int((found > AMPLIFIED).sum())
         if above < min(self.k + 2, len(values)):
             # Fewer than k eigenvalues are amplified: the interval begins too low.
             self.target *= 2
-            higher = max(1.5 * self.rho.low, self.rho.low + 1e-3 * self.matrix.top)
+            higher = max(1.5 * self.rho.low, self.rho.low + 1e-3 * self.top)
             low = max(self._quantile(self.target), higher)
             self.rho = self._steep(low, self.rho.low, float(values[0]))
             return True
@@ -314,6 +365,83 @@ class _Search:
         self.rho = steeper
         return True
 
+    def _quantile(self, count: float | int) -> float:
+        """A value with about `count` eigenvalues below."""
+        place = int(torch.searchsorted(self.counts, torch.tensor(count, dtype=torch.float64)))
+        return float(self.ritz[min(max(place, 1), len(self.ritz) - 1)])
+
+    def _steep(self, low: float, last: float, first: float, most: int = 24) -> Filter:
+        """The filter that is small from `low` on, with a degree that lets the basis resolve the k-th value `last`."""
+        top = self.top
+        if low - last < 1e-6 * low:  # a repeated eigenvalue
+            low = last + 1e-3 * (top - last)
+        low = min(low, 0.95 * top)
+        shape = Filter(low, top, 1)
+        slow, fast = max(shape.rate(last), 1e-9), max(shape.rate(first), 1e-9)
+        wanted = log(2 * top / self.tolerance) / max(self.room, 1) / slow
+        limits = log(LARGEST) / fast, log(GAIN) / max(fast - slow, 1e-9), most, DEGREES[1]
+        least = DEGREES[0] if limits[0] > DEGREES[0] else 1
+        return Filter(low, top, max(least, ceil(min(wanted, *limits))))
+
+
+class _Inversions:
+    """Chooses the shift of an inverse: below the k-th eigenvalue, but not so far that the first drowns the others."""
+
+    def __init__(self, rho: Inversion, k: int, invert: Callable[[float], Inverse | None]):
+        self.rho, self.k, self.invert = rho, k, invert
+        self.start = None
+
+    def replan(self, found: Float[Tensor, " m"]) -> bool:
+        """Choose a smaller shift if the k-th value, found in a cycle, is below this one."""
+        last, top = float(self.rho.inverse(found[: self.k])[0][-1]), self.rho.top
+        shift = max(0.1 * last, 1e-15 * top)
+        if last >= self.rho.shift or shift >= self.rho.shift:
+            return False
+        solver = self.invert(shift)
+        assert solver is not None  # it has the entries of the first
+        self.rho = Inversion(solver, shift, top)
+        return True
+
+
+class _Search:
+    """The k lowest eigenpairs, cycle by cycle."""
+
+    def __init__(
+        self,
+        matrix: SparseHermitian,
+        k: int,
+        tolerance: float,
+        seed: int,
+        invert: Invert | None,
+    ):
+        self.matrix, self.k, self.tolerance = matrix, k, tolerance * matrix.top
+        # Estimates of residuals are good to a small factor; where they were not, the next cycle goes on.
+        self.aim = 0.3 * self.tolerance
+        self.rows = min(2 * k + ROOM, matrix.size)
+        self.space = _Space(matrix, min(self.rows + k, matrix.size), torch.Generator().manual_seed(seed))
+        self.nothing = self.space.basis[:0].clone()
+        self.found, self.worst, self.complete = 0, 1.0, False
+        self.plan = self._inversions(invert) or _Filters(self.space, k, self.rows, self.tolerance)
+        self.start: Tensor | None = self.plan.start
+        self.kept, self.kept_values = self.nothing, torch.zeros(0)
+
+    @property
+    def rho(self) -> Transform:
+        """What the iteration runs on now."""
+        return self.plan.rho
+
+    def _inversions(self, invert: Invert | None) -> _Inversions | None:
+        """Inverses, if the matrix has few entries and they do not take too long."""
+        matrix, budget = self.matrix, BUDGET * self.matrix.data.numel()
+        if invert is None or matrix.data.numel() > FEW * matrix.size:
+            return None
+        solver = invert(SHIFT * matrix.top, budget)
+        if solver is None:
+            return None
+        return _Inversions(
+            Inversion(solver, SHIFT * matrix.top, matrix.top), self.k, lambda shift: invert(shift, budget)
+        )
+
     # Cycles
 
     def cycle(self) -> None:
@@ -323,7 +451,7 @@ class _Search:
         space.grow(self.rho, self.rows, self._converged)
         count = len(space.values)
         if count == self.matrix.size:
-            self._finish(count)  # all vectors there are: the k lowest are among them, whatever the filter
+            self._finish(count)  # all vectors there are: the k lowest are among them, whatever `ρ` is
             return
         if self._converged():
             self._finish(self.k)
@@ -334,8 +462,8 @@ class _Search:
         keep = min(self.k + int(KEPT * max(count - self.k, 0)), count)
         self.kept, self.kept_values, self.start = space.lowest(keep), space.values[:keep], space.next
         self.vectors = self.kept[: self.k]
-        if self._replan():
-            # The Ritz values of another filter are not known: one vector carries on what was found.
+        if self.plan.replan(space.values):
+            # The Ritz values of another function are not known: one vector carries on what was found.
             weights = torch.randn((1, keep), dtype=torch.float64, generator=space.random)
             self.start, self.kept = mix(weights.to(self.kept), self.kept)[0], self.nothing
             self.kept_values = torch.zeros(0)
@@ -347,14 +475,25 @@ class _Search:
 
     def _converged(self) -> bool:
         values = self.space.values
-        return (
-            len(values) > self.k and bool(values[self.k - 1] > AMPLIFIED) and bool((self._estimates() < self.aim).all())
-        )
+        if not (len(values) > self.k and bool(values[self.k - 1] > AMPLIFIED)):
+            return False
+        last = float(self.rho.inverse(values[self.k - 1 : self.k])[0])
+        return bool((self._estimates() < self._goal(self.aim, last)).all())
+
+    def _scale(self, last: float) -> float:
+        """What errors of rounding of the k-th eigenvalue are relative to."""
+        return last + self.plan.rho.shift if isinstance(self.plan, _Inversions) else self.matrix.top
+
+    def _goal(self, aim: float, last: float) -> float:
+        """The residual to reach; an inverse makes it small relative to the k-th eigenvalue too."""
+        return min(aim, RELATIVE * self._scale(last)) if isinstance(self.plan, _Inversions) else aim
 
     def _finish(self, count: int) -> None:
         """Verify the residuals, then search the complement."""
         space = self.space
-        self.vectors = space.lowest(count)
+        # A residual of an inverse says nothing about large eigenvalues, which a product with `L` would bring back.
+        inverse = isinstance(self.plan, _Inversions)
+        self.vectors = space.lowest_images(count) if inverse else space.lowest(count)
         going_on, values = space.next, space.values[:count]
         self._rayleigh_ritz()
         if bool((self.residuals >= self.tolerance).any()) and len(space.values) < self.matrix.size:
@@ -380,7 +519,7 @@ class _Search:
         """Whether the complement of the found vectors has no eigenvalue below theirs; if it has, they are added."""
         space, last = self.space, float(self.eigenvalues[-1])
         edge = self.rho.at(last)
-        below = self.rho.at(last - max(10 * self.tolerance, 1e-9 * self.matrix.top))
+        below = self.rho.at(last - max(10 * self._goal(self.tolerance, last), 1e-9 * self._scale(last)))
 
         def missed() -> int:
             return int((space.values - space.residuals > below).sum())

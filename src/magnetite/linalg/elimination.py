@@ -6,16 +6,13 @@ block Krylov space of the inverse finds the largest eigenvalues `1/λ`. Where th
 order of magnitude after the other, each time without the vectors that are known.
 """
 
-from dataclasses import dataclass
-
-import numpy as np
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from magnetite.linalg.inverse import Eliminator, Inverse
 from magnetite.linalg.laplacian import Operator
 from magnetite.linalg.pairs import NodePairs
-from magnetite.linalg.sparse import find_turn
 from magnetite.linalg.threads import single_threaded
 
 BUDGET = 10**9
@@ -48,7 +45,7 @@ def lowest_by_elimination(
         k: Number of eigenpairs.
         seed: Seed of the random vectors.
     """
-    inverse = _inverse(pairs, operator)
+    inverse = Eliminator(pairs, operator).inverse(0.0, BUDGET)
     if inverse is None:
         return None
     random = torch.Generator().manual_seed(seed)
@@ -74,73 +71,8 @@ def lowest_by_elimination(
     return scales[order].reciprocal(), vectors if inverse.turn is None else vectors * inverse.turn
 
 
-@dataclass(frozen=True)
-class _Inverse:
-    """`L^{-1}`, or `D^{1/2} L^{-1} D^{1/2}`, on the complement of the null vector if there is one."""
-
-    factors: tuple[np.ndarray, ...]
-    root: Float[Tensor, " n"] | None
-    null: Shaped[Tensor, "n 1"] | None
-    turn: Shaped[Tensor, " n"] | None
-    dtype: torch.dtype
-
-    @property
-    def size(self) -> int:
-        return self.factors[1].size
-
-    def empty(self) -> Tensor:
-        return torch.empty((self.size, 0), dtype=self.dtype)
-
-    def times(self, vectors: Shaped[Tensor, "n b"]) -> Shaped[Tensor, "n b"]:
-        from magnetite.kernels.cpu.elimination import solve_factors
-
-        scaled = vectors if self.root is None else vectors * self.root[:, None]
-        block = scaled.clone(memory_format=torch.contiguous_format)
-        solve_factors(*self.factors, block.numpy())
-        return block if self.root is None else block * self.root[:, None]
-
-
-def _inverse(pairs: NodePairs, operator: Operator) -> _Inverse | None:
-    from scipy.sparse import coo_array
-
-    from magnetite.kernels.cpu.elimination import eliminate
-
-    n, count = int(pairs.sizes[0]), int(pairs.count[0])
-    entries, weights, surplus = (part[:count] for part in (*operator.entries(pairs), operator.surplus(pairs)))
-    low, high = pairs.low[:count], pairs.high[:count]
-    turn = None if operator.real else find_turn(pairs, entries)
-    real = operator.real or turn is not None
-    modulus = entries.abs() if bool(surplus.any()) else weights
-    off = low != high
-    # A self-loop with a negative entry adds to the diagonal.
-    surplus = torch.where(off, surplus, surplus - 2 * entries.real.clamp(max=0))
-    degree, excess = (_at_nodes(part, low, high, n) for part in (weights, surplus))
-    held = off & (modulus > 0)
-    values = modulus[held] if real else torch.polar(modulus[held], entries[held].angle())
-    ends = low[held].numpy(), high[held].numpy()
-    matrix = coo_array((values.numpy(), ends), shape=(n, n)).tocsr()
-    matrix = (matrix + matrix.conj().T).tocsr()
-    arrays = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data
-    factors = eliminate(*arrays, real, excess.numpy().copy(), BUDGET)
-    if not factors[0].size:
-        return None
-    root = degree.sqrt() if operator.normalised else None
-    dtype = torch.float64 if real else torch.complex128
-    null = None
-    if real and not bool(excess.any()):
-        null = torch.ones(n, dtype=torch.float64) if root is None else root
-        null = (null / torch.linalg.vector_norm(null))[:, None]
-    return _Inverse(factors, root, null, turn, dtype)
-
-
-def _at_nodes(values: Tensor, low: Tensor, high: Tensor, n: int) -> Tensor:
-    """Sums over the node pairs of each node; a self-loop counts once."""
-    sums = torch.zeros(n, dtype=torch.float64).index_add_(0, low, values)
-    return sums.index_add_(0, high, torch.where(low == high, 0.0, values))
-
-
 def _largest(
-    inverse: _Inverse, known: Tensor, wanted: int, random: torch.Generator, tolerance: float
+    inverse: Inverse, known: Tensor, wanted: int, random: torch.Generator, tolerance: float
 ) -> tuple[Tensor, Tensor] | None:
     """Up to `wanted` largest eigenpairs of the inverse, of one order of magnitude, orthogonal to the known vectors."""
     n = inverse.size

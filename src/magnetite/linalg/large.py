@@ -9,8 +9,9 @@ from torch import Tensor
 
 from magnetite.linalg.eigen import SolverFailure, lowest_eigenpairs
 from magnetite.linalg.eigen_cpu import ENGINE_UP_TO, lowest_of_graphs
-from magnetite.linalg.eigen_sparse import Progress, lowest_sparse, tolerance_for
+from magnetite.linalg.eigen_sparse import Invert, Progress, lowest_sparse, tolerance_for
 from magnetite.linalg.elimination import lowest_by_elimination
+from magnetite.linalg.inverse import Eliminator
 from magnetite.linalg.laplacian import Operator, dense_adjacency
 from magnetite.linalg.pairs import NodePairs, pair_edges
 from magnetite.linalg.scale import divided, exponents, times_power
@@ -128,7 +129,8 @@ def _solve_large(
     total = pairs.forward + pairs.backward
     wide = float(total.max()) > WIDE * float(total.median())
     if not wide:
-        iterated, worst = _iterate(matrix, turn, k, tolerance, device, progress)
+        invert = Eliminator(pairs, operator).inverse if torch.device(device).type == "cpu" else None
+        iterated, worst = _iterate(matrix, turn, k, tolerance, device, progress, invert)
         if worst <= max(RESOLVED, tolerance):
             return _undivided(iterated, pairs, operator)
     found = lowest_by_elimination(pairs, operator, k)
@@ -152,9 +154,10 @@ def _iterate(
     tolerance: float,
     device: torch.device | str,
     progress: Progress | None,
+    invert: Invert | None = None,
 ) -> tuple[tuple[Tensor, Tensor], float]:
     """Eigenpairs by iteration, and their largest residual relative to the largest of their eigenvalues."""
-    values, vectors, residuals = lowest_sparse(matrix.to(device), k, tolerance, progress=progress)
+    values, vectors, residuals = lowest_sparse(matrix.to(device), k, tolerance, progress=progress, invert=invert)
     values, vectors = values.cpu(), vectors.cpu()
     asked = float(values[-1])
     # A single eigenvalue may well be zero, and tells nothing about the next.
