@@ -66,7 +66,7 @@ SHIFT = 1e-5
 FEW = 4
 """Matrix entries per row, the diagonal included, up to which an inverse is tried: trees, paths and the like."""
 
-BUDGET = 200
+BUDGET = 500
 """Updates of entries per matrix entry that this may take; a filter needs some 1,000 products or more."""
 
 RELATIVE = 1e-7

@@ -125,7 +125,7 @@ def eliminate(n, low, high, values, real, excess, budget):
     `values` are the entries `H[low, high]` of the pairs `low < high`, real and positive or complex. Returns the nodes
     in that order, and for nodes numbered in it the row starts, columns and entries `H_kv / D_kk` of a triangular
     matrix, and the pivots `D_kk`. The first array is empty if this takes more than `budget` steps, or is bound to: if
-    all nodes left have `d` neighbours or more, each costs about `d²`, or a third of it in a clique.
+    all nodes left have `d` neighbours or more, each costs about `d²`.
 
     A row lists neighbours and the numbers of pairs, whose entries are stored once. It keeps eliminated nodes until it
     is read or full, so that a leaf of a hub costs one step.
@@ -159,7 +159,7 @@ def eliminate(n, low, high, values, real, excess, budget):
         while head[least] < 0:
             least += 1
         k, count = head[least], least
-        if work + count * count * (n - step - count) // 4 > budget:
+        if work + count * count * (n - step - count) > budget:
             return order[:0], start, columns, entries, pivots
         _unlink(k, count, head, after, before)
         order[step], place[k], start[step] = k, step, first
