@@ -25,6 +25,8 @@ def results(tmp_path_factory) -> Path:
         "claims": {"claims": {"1": {"text": "<script>alert(1)</script>", "parts": [1, [2]]}}},
     }.items():
         (folder / f"{name}.json").write_text(json.dumps({"name": name, **about, "result": result}))
+    stored = {"name": "stored", "command": "python study.py --fast", **about, "result": {"k": 1}}
+    (folder / "stored.json").write_text(json.dumps(stored))
     (folder / "damaged.json").write_text("{")
     (folder / "figure-examples.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"></svg>')
     return folder

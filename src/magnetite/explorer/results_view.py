@@ -69,7 +69,8 @@ COMMANDS = {
     "run-": "magnetite train sorting --preset best",
     "reliability": "python -m tests.fuzz",
 }
-"""Commands of results by the beginning of their names; others are benchmarks with a file of their own."""
+"""Commands of results that do not hold their own, by the beginning of their names; others are benchmarks with a file
+of their own."""
 
 
 class Results:
@@ -125,7 +126,7 @@ class Results:
 
 
 def command_of(name: str) -> str:
-    """The command that writes a result.
+    """The command that wrote a result of a version that did not store it.
 
     >>> command_of("benchmark-eigen-gpu"), command_of("figure-sorting"), command_of("verification")
     ('python benchmarks/eigen_gpu.py', 'python -m paper figure-sorting', 'python benchmarks/verification.py')
@@ -186,4 +187,4 @@ def _cell(value: Any) -> Any:
 def _about(name: str, content: dict[str, Any]) -> dict[str, Any]:
     known = {key: content.get(key) for key in ("seed", "commit", "device", "date", "seconds")}
     kind = "figure" if name.startswith("figure-") else "benchmark" if name.startswith("benchmark-") else "study"
-    return {"name": name, "kind": kind, "command": command_of(name), **known}
+    return {"name": name, "kind": kind, "command": content.get("command") or command_of(name), **known}

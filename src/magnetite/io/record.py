@@ -1,8 +1,10 @@
-"""Provenance of results: the seed, commit, device, versions and time stored with every result in `results/`."""
+"""Provenance of results: the command, seed, commit, device, versions and time stored with every result."""
 
 import os
 import platform
+import shlex
 import subprocess
+import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,6 +41,7 @@ class Record:
         """The result with its provenance."""
         return {
             "name": self.name,
+            "command": command(sys.orig_argv),
             "seed": self.seed,
             "commit": self.commit,
             "device": device(),
@@ -83,6 +86,20 @@ def commit() -> str:
         return head + ("+changes" if _git(clone, "status", "--porcelain", "--", *MEASURING) else "")
     except (OSError, subprocess.CalledProcessError):
         return "installed"
+
+
+def command(words: list[str]) -> str:
+    """The command of a process, without the folders of the interpreter and of installed scripts.
+
+    >>> command(["/usr/bin/python3", "-m", "paper", "figure-fair"])
+    'python -m paper figure-fair'
+    >>> command(["/venv/bin/python", "/venv/bin/magnetite", "bench", "eigen"])
+    'magnetite bench eigen'
+    """
+    if len(words) > 1 and Path(words[1]).name == "magnetite":
+        return shlex.join(["magnetite", *words[2:]])
+    # Code after -c is that of a test runner or of a worker process.
+    return shlex.join(["python", *words[1:]]) if "-c" not in words else "python -c …"
 
 
 def device() -> str:

@@ -1,6 +1,7 @@
 """The k lowest eigenpairs of one large graph: each component by the solver for its size."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ from magnetite.linalg.eigen import SolverFailure, lowest_eigenpairs
 from magnetite.linalg.eigen_cpu import ENGINE_UP_TO, lowest_of_graphs
 from magnetite.linalg.eigen_sparse import Invert, Progress, lowest_sparse, tolerance_for
 from magnetite.linalg.elimination import lowest_by_elimination
-from magnetite.linalg.inverse import Eliminator
+from magnetite.linalg.inverse import Eliminator, Inverse
 from magnetite.linalg.laplacian import Operator, dense_adjacency
 from magnetite.linalg.pairs import NodePairs, pair_edges
 from magnetite.linalg.scale import divided, exponents, times_power
@@ -129,7 +130,7 @@ def _solve_large(
     total = pairs.forward + pairs.backward
     wide = float(total.max()) > WIDE * float(total.median())
     if not wide:
-        invert = Eliminator(pairs, operator).inverse if torch.device(device).type == "cpu" else None
+        invert = partial(_inverse, pairs, operator) if torch.device(device).type == "cpu" else None
         iterated, worst = _iterate(matrix, turn, k, tolerance, device, progress, invert)
         if worst <= max(RESOLVED, tolerance):
             return _undivided(iterated, pairs, operator)
@@ -145,6 +146,10 @@ def _solve_large(
             raise SolverFailure(f"a component of {matrix.size} nodes", 0, worst, 0.0)
         found = iterated
     return _undivided(found, pairs, operator)
+
+
+def _inverse(pairs: NodePairs, operator: Operator, shift: float, budget: int) -> Inverse | None:
+    return Eliminator(pairs, operator).inverse(shift, budget)
 
 
 def _iterate(
