@@ -100,7 +100,7 @@ def encode_nodes(
     mass, estimate, residue = np.zeros(n), np.zeros(n), np.zeros(n)
     touched, queue, waiting = np.empty(n, np.int64), np.empty(n + 1, np.int64), np.zeros(n, np.bool_)
     row_of, listed, table = np.full(n, -1), np.empty(n, np.int64), np.empty((n, width), np.float32)
-    nodes, amounts = np.empty(n, np.int64), np.empty(n)
+    nodes, amounts, score = np.empty(n, np.int64), np.empty(n), np.empty(n)
     for u in range(first, last):
         held = 0
         for d in range(start.shape[0]):
@@ -132,28 +132,43 @@ def encode_nodes(
                     estimate[v], residue[v] = 0.0, 0.0
                 held = _record(nodes, amounts, count, after[d], row_of, table, listed, held)
                 lost[u - first, after[d]] = 1.0 - total
-        _choose(u, held, listed, table, row_of, landing[u - first], values[u - first])
+        _choose(u, held, listed, table, row_of, score, landing[u - first], values[u - first])
 
 
 @part
-def _choose(u, held, listed, table, row_of, landing, values):
+def _choose(u, held, listed, table, row_of, score, landing, values):
     """The rows with the largest sums: the start node first, and of equal sums the lower node first."""
-    order = np.argsort(listed[:held])
-    score = np.empty(held)
-    for place in range(held):
-        row = order[place]
+    for row in range(held):
         total = 0.0
         for j in range(table.shape[1]):
             total += table[row, j]
-        score[place] = -np.inf if listed[row] == u else -total
-    best = order[np.argsort(score, kind="mergesort")]
+        score[row] = -np.inf if listed[row] == u else -total
+        row_of[listed[row]] = -1
     landing[:] = -1
     values[:, :] = 0.0
-    for place in range(min(landing.size, held)):
-        landing[place] = listed[best[place]]
-        values[place] = table[best[place]]
-    for place in range(held):
-        row_of[listed[place]] = -1
+    count = min(held, landing.size)
+    rows = np.arange(count)
+    if held > count:
+        # Sorting all of them would take longer than the walks.
+        limit, found, equal = np.partition(score[:held], count - 1)[count - 1], 0, np.empty(held, np.int64)
+        ties = 0
+        for row in range(held):
+            if score[row] < limit:
+                rows[found] = row
+                found += 1
+            elif score[row] == limit:
+                equal[ties] = listed[row]
+                ties += 1
+        last = np.partition(equal[:ties], count - found - 1)[count - found - 1]
+        for row in range(held):
+            if score[row] == limit and listed[row] <= last:
+                rows[found] = row
+                found += 1
+    rows = rows[np.argsort(listed[rows])]
+    rows = rows[np.argsort(score[rows], kind="mergesort")]
+    for place in range(count):
+        landing[place] = listed[rows[place]]
+        values[place] = table[rows[place]]
 
 
 @part
