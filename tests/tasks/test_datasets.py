@@ -92,6 +92,21 @@ def test_splits_beside_saved_graphs_are_used(form, tmp_path):
     refused(lambda: Supervised(tmp_path, target="y", splits="other"), "unknown split 'other'")
 
 
+@pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64])
+def test_unsigned_features_become_numbers_that_can_be_computed_with(dtype):
+    kinds = torch.arange(3)
+    graph = mt.Digraphs.from_edges([[0, 1], [1, 2]]).replace(node_features={"kind": kinds.to(dtype)})
+    found = data_set(graph).graphs.node_features["kind"]
+    assert found.dtype == torch.int64 and found.tolist() == kinds.tolist()
+
+
+def test_unsigned_features_beyond_int64_are_refused():
+    kinds = torch.from_numpy(np.array([1, 2**63, 3], np.uint64))
+    graph = mt.Digraphs.from_edges([[0, 1], [1, 2]]).replace(node_features={"kind": kinds})
+    with pytest.raises(ValueError, match=r"'kind' has numbers of 2\^63 and above"):
+        data_set(graph)
+
+
 def test_of_several_splits_one_must_be_chosen(tmp_path):
     saved().save(tmp_path / "g.safetensors")
     ids = {"train": list(range(10)), "valid": [10], "test": [11]}

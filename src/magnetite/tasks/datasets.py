@@ -20,7 +20,7 @@ import importlib
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -100,6 +100,30 @@ def data_set(data: Any) -> DataSet:
         data: A `DataSet`, `Digraphs`, PyG's `Data`, `Batch`, `Dataset` or a list of `Data`; or a path, or
             `module:name`.
     """
+    found = _found(data)
+    groups = {name: getattr(found.graphs, name) for name in ("node_features", "edge_features", "graph_features")}
+    if all(values.dtype not in UNSIGNED for group in groups.values() for values in group.values()):
+        return found
+    signed = {name: {key: _signed(key, values) for key, values in group.items()} for name, group in groups.items()}
+    return replace(found, graphs=found.graphs.replace(**signed))
+
+
+UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+"""Types for which PyTorch has hardly any operations."""
+
+
+def _signed(name: str, values: Tensor) -> Tensor:
+    """The same numbers in a type that PyTorch can compute with."""
+    if values.dtype not in UNSIGNED:
+        return values
+    signed = values.to(torch.int64)
+    if bool((signed < 0).any()):
+        raise ValueError(f"the feature {name!r} has numbers of 2^63 and above: give it as float64 or renumber it")
+    return signed
+
+
+def _found(data: Any) -> DataSet:
+    """The data set as it is given."""
     if isinstance(data, DataSet):
         return data
     if isinstance(data, Digraphs):
