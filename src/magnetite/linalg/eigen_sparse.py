@@ -354,8 +354,9 @@ class _Filters:
         if above < min(self.k + 2, len(values)):
             # Fewer than k eigenvalues are amplified: the interval begins too low.
             self.target *= 2
-            higher = max(1.5 * self.rho.low, self.rho.low + 1e-3 * self.top)
-            low = max(self._quantile(self.target), higher)
+            # Far above the lowest eigenvalues, half as much again would be beyond thousands of others.
+            higher = min(1.5 * self.rho.low, self.rho.low + 0.05 * (self.top - self.rho.low))
+            low = max(self._quantile(self.target), higher, self.rho.low + 1e-3 * self.top)
             self.rho = self._steep(low, self.rho.low, float(values[0]))
             return True
         low, last = float(values[self.target]) if above > self.target else self.rho.low, float(values[self.k - 1])
