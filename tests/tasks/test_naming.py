@@ -170,18 +170,19 @@ def test_targets_are_whole_names_and_only_the_first_words_are_trained(packages):
 
 
 def test_graphs_above_the_limit_are_empty_answers_and_not_trained_on(packages, capsys):
-    made = task(packages, max_nodes=40)
     sizes = {split: [len(each.build()) for each in corpus.load(packages).functions(split)] for split in SPLITS}
-    assert made.split("train").count == sum(size <= 40 for size in sizes["train"])
+    limit = sorted(sizes["test"])[len(sizes["test"]) // 2]
+    made = task(packages, max_nodes=limit)
+    assert made.split("train").count == sum(size <= limit for size in sizes["train"])
     assert made.split("test").count == len(sizes["test"])
     examples = made.examples("test")
     answered = examples.graphs.graph_features["answered"]
-    assert int(answered.sum()) == int(made.weights(examples).sum()) == sum(size <= 40 for size in sizes["test"])
+    assert int(answered.sum()) == int(made.weights(examples).sum()) == sum(size <= limit for size in sizes["test"])
     reported = capsys.readouterr().err
     assert f"train: {made.split('train').count} functions; " in reported
     assert "are left out" in reported
     assert f"test: {int(answered.sum())} functions; {int((answered == 0).sum())} are counted as empty" in reported
-    assert "0 of them without a graph, the others with more than 40 nodes" in reported
+    assert f"0 of them without a graph, the others with more than {limit} nodes" in reported
     # A model that is always right has the F1 of the functions that it answers.
     batch = mt.batch(examples.graphs)
     logits = torch.nn.functional.one_hot(batch.graph_features["words"].long(), made.vocabularies.outputs) * 50.0
