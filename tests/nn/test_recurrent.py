@@ -1,5 +1,6 @@
 """The recurrence along the topological order: node by node, over paths of any length, and on graphs with cycles."""
 
+import pytest
 import torch
 from hypothesis import given, settings
 
@@ -10,28 +11,39 @@ from magnetite.testing import digraphs
 from tests.nn.zoo import WIDTH, generic_digraphs
 
 
-def node_by_node(cell: torch.nn.Module, states: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+def node_by_node(cell: torch.nn.Module, states: torch.Tensor, edges: torch.Tensor, features=None) -> torch.Tensor:
     """The recurrence of an acyclic graph with a list of states."""
     hidden: dict[int, torch.Tensor] = {}
     source, target = edges.tolist()
     while len(hidden) < len(states):
         for node in range(len(states)):
-            before = [u for u, v in zip(source, target, strict=True) if v == node]
-            if node in hidden or any(u not in hidden for u in before):
+            entering = [edge for edge, v in enumerate(target) if v == node]
+            if node in hidden or any(source[edge] not in hidden for edge in entering):
                 continue
             message = torch.zeros(1, states.shape[1])
-            if before:
-                heard = torch.stack([hidden[u] for u in before])
+            if entering:
+                heard = torch.stack([hidden[source[edge]] for edge in entering])
+                if features is not None:
+                    heard = (cell.message(heard) + features[entering]).tanh()
                 message = (cell.score(heard).softmax(0) * heard).sum(0, keepdim=True)
             hidden[node] = cell.unit(states[node : node + 1], message)[0]
     return torch.stack([hidden[node] for node in range(len(states))])
 
 
-def test_answers_and_gradients_are_those_of_a_loop_over_the_nodes():
+@pytest.mark.parametrize("typed", [False, True])
+def test_answers_and_gradients_are_those_of_a_loop_over_the_nodes(typed):
     torch.manual_seed(0)
-    graphs, network = generic_digraphs(3), nn.TopologicalGRU(WIDTH)
+    graphs = generic_digraphs(3)
+    graphs = graphs.replace(edge_features={"kind": torch.arange(graphs.num_edges) % 3})
+    features = nn.CategoryEdges({"kind": 3}) if typed else None
+    network = nn.TopologicalGRU(WIDTH, steps=2, edge_features=features)
     states, edges = torch.randn(graphs.num_nodes, WIDTH, requires_grad=True), graphs.edge_index
-    sides = [node_by_node(network.along, states, edges), node_by_node(network.against, states, edges.flip(0))]
+    own = network.embedding(mt.batch(graphs)) if typed else None
+    sides, given = [], states
+    for each in network.passes:
+        both = node_by_node(each.along, given, edges, own), node_by_node(each.against, given, edges.flip(0), own)
+        sides.append(torch.cat(both, dim=-1))
+        given = network.between[0](sides[0])
     expected = network.out(torch.cat(sides, dim=-1))
     found = network(states, mt.batch(graphs))
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)

@@ -127,6 +127,9 @@ ZOO: dict[str, Row] = {
         transformer(attention=nn.LinearAttention(WIDTH, HEADS), local=nn.DirGNN(WIDTH), local_added=True, norm="pre")
     ),
     "TopologicalGRU": Row(local(lambda: nn.TopologicalGRU(WIDTH)), compiles=False),
+    "TopologicalGRU, edge features": Row(
+        local(lambda: nn.TopologicalGRU(WIDTH, steps=2, edge_features=edges())), compiles=False
+    ),
     "MagNet": Row(lambda head: nn.MagNet(WIDTH, LAYERS, head)),
     "MagNet, q=0": Row(lambda head: nn.MagNet(WIDTH, LAYERS, head, q=0.0), sees_directions=False),
 }

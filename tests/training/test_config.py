@@ -154,6 +154,33 @@ def test_another_kind_of_model_takes_the_options_that_it_knows_from_the_preset()
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("model", "network", "reads_edges"),
+    [
+        ("gnn", "gnn", True), ("gnn", "dirgnn", False), ("gnn", "recurrent", True),
+        ("sat", "gnn", True), ("sat", "gcn", True), ("sat", "dirgnn", False), ("sat", "recurrent", True),
+    ],
+)  # fmt: skip
+def test_networks_by_name_see_the_edge_features_that_they_read(model, network, reads_edges):
+    options = {"gnn": {"steps": 2}, "sat": {"local": 2, "local_added": True, "layers": 1, "heads": 2, "dropout": 0.0}}
+    settings = {"name": model, "width": 16, "network": network, **options[model]}
+    task = {"shortest": 4, "train_longest": 5, "valid_longest": 6, "longest": 7, "compact": 1.0, "ports": True}
+    config = configuration("sorting", "none", "paper", {"model": settings, "task": task})
+    examples = next(config.task.stream(0, 8))
+    made = build_model(config.task, config.encoding, config.model, seed=0).eval()
+    graphs = examples.graphs
+    exchanged = graphs.replace(edge_features={"ports": 1 - graphs.edge_features["ports"]})
+    answers, others = (made(mt.batch(each)) for each in (graphs, exchanged))
+    config.task.loss(answers, mt.batch(graphs)).backward()
+    assert torch.equal(answers, others) is not reads_edges
+
+
+def test_networks_that_are_always_directed_are_not_made_undirected():
+    for network in ("dirgnn", "recurrent"):
+        with pytest.raises(ValueError, match=f"model.network={network} is always directed"):
+            configuration("sorting", "none", "quick", {"model": {"name": "gnn", "network": network, "directed": False}})
+
+
 def test_parameters_are_a_function_of_the_seed():
     config = configuration("distances", "magnetic", "quick")
 

@@ -101,6 +101,7 @@ class Trainer:
         self.layouts = [Layout.of(shape.buckets, device) for shape in self.progress.shapes]
         captures = config.run.capture and device.type == "cuda" and self.share.processes == 1
         captures = captures and self.sampler is None  # samples have many shapes
+        captures = captures and all(getattr(part, "capturable", True) for part in self.model.modules())
         self.update_step: Callable[..., None] = Captured(self.update) if captures else self.update
 
     def run(self) -> None:

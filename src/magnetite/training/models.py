@@ -54,11 +54,6 @@ class ModelOptions:
         """How a whole graph is read out: cls, mean, sum or max."""
         return "mean"
 
-    @property
-    def reads_edges(self) -> bool:
-        """Whether the model reads edge features."""
-        return False
-
     def build(
         self, position: PositionEncoder | None, embedding: Embeddings, head: Head, edges: Embeddings
     ) -> nn.GraphModel:
@@ -124,11 +119,6 @@ class Transformer(ModelOptions):
         """The chosen readout."""
         return self.readout
 
-    @property
-    def reads_edges(self) -> bool:
-        """A plain transformer does not see edges."""
-        return self.local > 0
-
     def build(
         self, position: PositionEncoder | None, embedding: Embeddings, head: Head, edges: Embeddings
     ) -> nn.GraphModel:
@@ -153,7 +143,7 @@ class Transformer(ModelOptions):
             **self.further(),
         )
 
-    def local_network(self, edges: Embeddings) -> nn.GNN | nn.GCN | nn.DirGNN:
+    def local_network(self, edges: Embeddings) -> nn.Module:
         """The network that computes queries and keys."""
         return nn.GNN(self.width, self.local, edge_features=edges)
 
@@ -184,14 +174,15 @@ class StructureAware(Transformer):
             encoding relatives or sparse-walks lists.
         init: How linear layers start, uniform or fan-in.
         inner_dropout: Whether dropout also acts inside the feed-forward networks, after their activations.
-        network: The network: gnn; dirgnn, whose memory does not grow with the edges; or gcn, which ignores direction.
+        network: The network: gnn; dirgnn, whose memory does not grow with the edges; recurrent, which follows the
+            topological order of acyclic graphs; or gcn, which ignores direction.
         activation: gelu or relu.
         degree_scaled: Whether the output of attention is scaled by `1/√(degree + 1)`.
         normalised: Whether the states of the network gnn are normalised after each of its steps.
     """
 
     local: Annotated[int, DEPTH_OR_NONE] = 3
-    network: Annotated[str, Domain(choices=("gnn", "gcn", "dirgnn"))] = "gnn"
+    network: Annotated[str, Domain(choices=("gnn", "gcn", "dirgnn", "recurrent"))] = "gnn"
     activation: Annotated[str, Domain(choices=("gelu", "relu"))] = "gelu"
     degree_scaled: bool = True
     normalised: bool = later(False)
@@ -201,8 +192,10 @@ class StructureAware(Transformer):
         if self.normalised and self.network != "gnn":
             raise ValueError(f"model.normalised belongs to network=gnn, got {self.network}: leave it out")
 
-    def local_network(self, edges: Embeddings) -> nn.GNN | nn.GCN | nn.DirGNN:
+    def local_network(self, edges: Embeddings) -> nn.Module:
         """The network that computes queries and keys."""
+        if self.network == "recurrent":
+            return nn.TopologicalGRU(self.width, self.local, edge_features=edges)
         options: dict[str, Any] = {"activation": self.activation}
         if self.network == "dirgnn":
             return nn.DirGNN(self.width, self.local, **options)
@@ -221,36 +214,32 @@ class MessagePassing(ModelOptions):
 
     Args:
         width: Size of a node's state.
-        steps: Number of message passing steps.
+        steps: Number of message passing steps, or of passes of the network recurrent.
         directed: Whether messages along and against the edges are distinguished.
-        network: The network: gnn, or dirgnn, which is always directed, and whose memory does not grow with the edges.
+        network: The network: gnn; dirgnn, whose memory does not grow with the edges; or recurrent, which follows the
+            topological order of acyclic graphs. The last two are always directed.
         init: How linear layers start, uniform or fan-in.
     """
 
     steps: Annotated[int, DEPTH] = 3
     directed: bool = True
-    network: Annotated[str, Domain(choices=("gnn", "dirgnn"))] = later("gnn")
+    network: Annotated[str, Domain(choices=("gnn", "dirgnn", "recurrent"))] = later("gnn")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.network == "dirgnn" and not self.directed:
-            raise ValueError("model.network=dirgnn is always directed: leave out model.directed, or use gnn")
-
-    @property
-    def reads_edges(self) -> bool:
-        """Messages of a GNN depend on edge features."""
-        return self.network == "gnn"
+        if self.network != "gnn" and not self.directed:
+            raise ValueError(f"model.network={self.network} is always directed: leave out model.directed, or use gnn")
 
     def build(
         self, position: PositionEncoder | None, embedding: Embeddings, head: Head, edges: Embeddings
     ) -> nn.GraphModel:
         """The GNN."""
-        network = (
-            nn.DirGNN(self.width, self.steps)
-            if self.network == "dirgnn"
-            else nn.GNN(self.width, self.steps, self.directed, edge_features=edges)
-        )
-        return nn.DigraphGNN(self.width, head, network, position, embedding)
+        networks: dict[str, Callable[[], nn.Module]] = {
+            "gnn": lambda: nn.GNN(self.width, self.steps, self.directed, edge_features=edges),
+            "dirgnn": lambda: nn.DirGNN(self.width, self.steps),
+            "recurrent": lambda: nn.TopologicalGRU(self.width, self.steps, edge_features=edges),
+        }
+        return nn.DigraphGNN(self.width, head, networks[self.network](), position, embedding)
 
 
 @dataclass(frozen=True)
