@@ -181,3 +181,22 @@ def test_collections_are_indexed_saved_and_joined(networks, tmp_path):
 def test_empty_networks_have_no_graph():
     with pytest.raises(ValueError, match="network 1 has no comparators"):
         SortingNetworks.from_networks([SortingNetwork(2, [(0, 1)]), SortingNetwork(2, [])]).to_digraphs()
+
+
+def test_inputs_of_zeros_and_ones_are_run_through_their_networks():
+    mixed = generate(20, lengths=[3, 7, 9], seed=4)
+    networks = SortingNetworks.concat([mixed, mixed.without_last(), mixed.reverse()])
+    inputs = torch.rand((len(networks), 70, 9), generator=torch.Generator().manual_seed(0)) < 0.5
+    found = networks.sorts(inputs)
+    for network, rows, is_sorted in zip(networks, inputs.tolist(), found.tolist(), strict=True):
+        values = [network.sort(row[: network.length]) for row in rows]
+        assert is_sorted == [value == sorted(value) for value in values]
+    assert not found.all()
+    assert networks[:0].sorts(torch.zeros(0, 5, 0, dtype=torch.bool)).shape == (0, 5)
+
+
+@pytest.mark.parametrize("inputs", [torch.zeros(2, 4, 2).bool(), torch.zeros(3, 4, 3).bool()])
+def test_inputs_must_fit_the_networks(inputs):
+    networks = SortingNetworks.from_networks([SortingNetwork(3, [(0, 1)]), SortingNetwork(2, [(0, 1)])])
+    with pytest.raises(ValueError, match=r"inputs must be a bool tensor \[2, inputs, 3\], got "):
+        networks.sorts(inputs)

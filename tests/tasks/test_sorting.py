@@ -224,3 +224,77 @@ def test_the_base_of_the_codes_of_wires_is_an_option():
     rates = Sorting(base=26.0).embedding().rates
     assert rates[0] == 1 and float(rates[1]) == pytest.approx(26 ** (-2 / 64))
     assert float(Sorting().embedding().rates[1]) == pytest.approx(100 ** (-2 / 64))
+
+
+GIVEN = {
+    "inputs": 5, "compact": 0.5, "merging": 0.2, "unfinished": 0.2, "ports": True, "shortest": 3, "train_longest": 6,
+    "valid_longest": 7, "longest": 8, "train": 60, "valid": 12, "test": 8,
+}  # fmt: skip
+
+
+def executed(graph) -> list[int]:
+    """What comes out of a network on each wire, computed from the features of its graph alone."""
+    wires, inputs = graph.node_features["wires"].tolist(), graph.node_features["inputs"].tolist()
+    values = {}
+    for pair, entering in zip(wires, inputs, strict=True):
+        for wire, value in zip(pair, entering, strict=True):
+            assert (wire in values) == (value == 0)
+            values.setdefault(wire, value)
+        values[pair[0]], values[pair[1]] = sorted(values[wire] for wire in pair)
+    return [values[wire] for wire in sorted(values)]
+
+
+@pytest.mark.parametrize("mixed", [True, False])
+def test_inputs_enter_where_no_comparator_comes_before_and_labels_say_what_becomes_of_them(mixed):
+    task = Sorting(**{**GIVEN, **({} if mixed else {"compact": 0.0, "merging": 0.0, "unfinished": 0.0})})
+    for examples in (task.shard("train", 0), task.shard("valid", 0), next(task.stream(seed=3, batch=40))):
+        graphs = examples.graphs
+        features = graphs.graph_features
+        complete = [len(set(graph.node_features["wires"].flatten().tolist())) for graph in graphs]
+        for graph, length, count in zip(graphs, features["length"].tolist(), complete, strict=True):
+            if count == length:  # otherwise a wire has no comparator
+                values = executed(graph)
+                assert int(graph.graph_features["label"]) == (values == sorted(values))
+        assert not ((features["sorts"] == 1) & (features["label"] == 0)).any()
+        assert torch.equal(networks_of(graphs).is_correct().long(), features["sorts"])
+
+
+def test_training_prefers_inputs_that_are_not_sorted_and_other_splits_have_many_of_each_network():
+    task = Sorting(**GIVEN)
+    train, valid = (task.shard(split, 0).graphs.graph_features for split in ("train", "valid"))
+    assert 0.5 < 1 - float(train["label"][train["sorts"] == 0].float().mean()) < 0.95
+    assert train["network"].tolist() == list(range(120))
+    assert valid["network"].tolist() == [number for number in range(24) for _ in range(5)]
+    assert int(task.examples("known").graphs.graph_features["network"].max()) < len(task.metric().state)
+
+
+def test_inputs_are_a_function_of_the_seed():
+    def values(seed: int, batch: int = 40) -> list[list[int]]:
+        return next(Sorting(**GIVEN).stream(seed, batch)).graphs.node_features["inputs"].tolist()
+
+    assert values(1) == values(1) != values(2)
+
+
+def test_a_network_counts_as_correct_if_all_its_inputs_are_found_sorted():
+    task = Sorting(**GIVEN)
+    graphs = task.shard("test", 0).graphs
+    true = graphs.graph_features["label"].float()
+    outputs = torch.stack([1 - true, true], dim=1)
+    metrics = []
+    for parts in ([slice(0, len(graphs))], [slice(0, 17), slice(17, len(graphs))]):
+        metric = task.metric()
+        for part in parts:
+            metric.update(outputs[part], mt.batch(graphs[part]))
+        metrics.append(metric.compute())
+    assert metrics[0] == pytest.approx(metrics[1], rel=0, nan_ok=True)
+    assert metrics[0]["input_accuracy"] == 1
+    labels = graphs.graph_features["sorts"].view(-1, 5)[:, 0].bool()
+    verdicts = true.view(-1, 5).bool().all(1)
+    assert metrics[0]["accuracy"] == float((labels == verdicts).float().mean())
+    assert metrics[0]["auc"] > 0.5
+    # One input that is wrongly found unsorted costs a correct network its verdict.
+    wrong = outputs.clone()
+    wrong[int(labels.nonzero()[0]) * 5] = torch.tensor([1.0, 0.0])
+    metric = task.metric()
+    metric.update(wrong, mt.batch(graphs))
+    assert metric.compute()["accuracy"] == pytest.approx(metrics[0]["accuracy"] - 1 / len(labels))

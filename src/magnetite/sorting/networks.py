@@ -243,6 +243,36 @@ class SortingNetworks(Packed):
         spread(work, len(self), SPAN)
         return torch.from_numpy(correct)
 
+    def sorts(self, inputs: Bool[Tensor, "networks inputs wires"]) -> Bool[Tensor, "networks inputs"]:
+        """Whether each network sorts each of its own inputs of zeros and ones.
+
+        Args:
+            inputs: The values on the wires; those beyond the length of a network are not read.
+
+        >>> networks = SortingNetworks.from_networks([SortingNetwork(3, [(0, 1), (1, 2)])])
+        >>> networks.sorts(torch.tensor([[[1, 0, 0], [1, 1, 0]]]).bool())
+        tensor([[ True, False]])
+        """
+        count, longest = len(self), max(int(self.lengths.max()), 1) if len(self) else 0
+        if inputs.ndim != 3 or inputs.shape[0] != count or inputs.shape[2] < longest or inputs.dtype != torch.bool:
+            raise ValueError(
+                f"inputs must be a bool tensor [{count}, inputs, {longest}], "
+                f"got {str(inputs.dtype).removeprefix('torch.')} {list(inputs.shape)}"
+            )
+        packed = np.packbits(inputs.mT.cpu().numpy(), axis=2, bitorder="little")
+        words = -(-inputs.shape[1] // 64)
+        padded = np.zeros((count, inputs.shape[2], 8 * words), np.uint8)
+        padded[:, :, : packed.shape[2]] = packed
+        given, failed = padded.view(np.uint64), np.empty((count, words), np.uint64)
+        wires, pointer, lengths = self._arrays()
+
+        def work(start: int, stop: int) -> None:
+            kernels().run(wires, pointer[start : stop + 1], lengths[start:stop], given[start:stop], failed[start:stop])
+
+        spread(work, count, SPAN)
+        bits = np.unpackbits(failed.view(np.uint8), axis=1, bitorder="little", count=inputs.shape[1])
+        return torch.from_numpy(bits == 0)
+
     def reverse(self) -> "SortingNetworks":
         """The comparators of each network in reverse order.
 

@@ -52,13 +52,24 @@ class ClassificationByGroup:
 
     def update(self, outputs: Float[Tensor, "b 2"], batch: Batch) -> None:
         """Count the graphs of a batch."""
-        score = outputs[:, 1].float() - outputs[:, 0].float()
+        features = batch.graph_features
+        kind = features["kind"] if self.kinds and "kind" in features else torch.zeros_like(features[self.group])
+        self.count(outputs[:, 1].float() - outputs[:, 0].float(), features[self.label], features[self.group], kind)
+
+    def count(
+        self,
+        score: Float[Tensor, " b"],
+        label: Int[Tensor, " b"],
+        group: Int[Tensor, " b"],
+        kind: Int[Tensor, " b"],
+    ) -> None:
+        """Count graphs by their scores, which are positive where the label is predicted to be 1."""
         # Monotone, fine around 0 and never saturated: a probability in single precision would be 1 from a score of 17.
         bins = ((score / (1 + score.abs()) + 1) * (BINS / 2)).floor().long().clamp(0, BINS - 1)
-        group = batch.graph_features[self.group].long().clamp(0, self.groups - 1)
-        if self.kinds and "kind" in batch.graph_features:
-            group = group + self.groups * batch.graph_features["kind"].long().clamp(0, len(self.kinds) - 1)
-        index = (group * 2 + batch.graph_features[self.label].long()) * BINS + bins
+        group = group.long().clamp(0, self.groups - 1)
+        if self.kinds:
+            group = group + self.groups * kind.long().clamp(0, len(self.kinds) - 1)
+        index = (group * 2 + label.long()) * BINS + bins
         self.state.view(-1).index_add_(0, index, torch.ones_like(index))
 
     def compute(self) -> dict[str, float]:

@@ -6,14 +6,15 @@ from itertools import count
 from typing import Annotated, ClassVar
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from magnetite.batching import Batch
 from magnetite.encodings.checks import COUNT, SEED, SIZE_OR_NONE, Domain, later
+from magnetite.graphs import Digraphs
 from magnetite.linalg.counter import derive, mix, shift_right, signed
 from magnetite.linalg.potential import Relative
-from magnetite.nn.embeddings import CategoryEdges, Embedding, Embeddings, node_feature
+from magnetite.nn.embeddings import CategoryEdges, Embedding, Embeddings, LinearNodes, node_feature
 from magnetite.nn.heads import GraphHead
 from magnetite.sorting import SortingNetworks, beginnings, damaged, generate, known_networks, matched_pairs, optimal
 from magnetite.sorting.generator import LONGEST as LONGEST_GENERATED
@@ -33,6 +34,24 @@ UNFINISHED = "unfinished"
 
 GROUPS = (*KINDS, "smallest", "removed", "rewired", UNFINISHED)
 """Kinds of networks: those that are generated, the three of the evaluation set, and beginnings."""
+
+INPUTS = "inputs"
+"""Node feature with the values that reach a comparator from outside the network: 1, −1 for zero, or 0 if none does."""
+
+CANDIDATES = 64
+"""Number of random inputs among which training chooses one per network."""
+
+FAILING = 0.75
+"""Share of the incorrect networks whose input in training is one that they do not sort, if there is one."""
+
+SEED_OF_INPUTS = 17
+"""Number of the stream of random inputs."""
+
+VARIANTS = 3
+"""Largest number of networks for each one that is generated: itself, its twin and its reverse."""
+
+MOST_KNOWN = 10_000
+"""More networks than the evaluation set has."""
 
 PRESETS: Presets = {
     "paper": {
@@ -73,6 +92,19 @@ PRESETS: Presets = {
         "data": {"mode": "fresh", "pool": 8192},
         "run": {"evaluate_every": 0.1},
     },
+    # A network is judged by what happens to random inputs, see `inputs`; about half an hour on one core.
+    "inputs": {
+        "base": "paper",
+        "positions": "none",
+        "task": {
+            "train": 300_000, "valid": 100, "test": 100, "shortest": 3, "train_longest": 10, "valid_longest": 11,
+            "compact": 0.8, "ports": True, "places": 24, "inputs": 256,
+        },
+        "model": {"name": "gnn", "network": "recurrent", "steps": 2, "width": 64, "readout": "max"},
+        "optim": {"lr": 3e-3, "betas": (0.9, 0.98), "clip": 0.075, "batch": 384, "epochs": 1, "warmup": 0.02},
+        "data": {"mode": "fresh", "pool": 8192, "tokens": 32_768},
+        "run": {"precision": "32-true", "evaluate_every": 0.2},
+    },
     # As the authors' code trains, where it differs from the text of the paper.
     "authors": {
         "base": "paper",
@@ -100,6 +132,11 @@ class Sorting(Task):
     network sorts; node feature `wires` has the two wires of the comparator. Within a split, all lengths are equally
     likely.
 
+    With `inputs`, an example is a network with one input of zeros and ones, given as the node feature `inputs` of the
+    comparators that it enters, and its label says whether the network sorts this input. In training, inputs that are
+    not sorted are preferred. In the other splits, each network has `inputs` random inputs, and counts as correct if the
+    model finds all of them sorted: the metrics are those of these verdicts.
+
     With `compact` or `merging`, all splits have pairs of a correct and an incorrect network that agree in length,
     number of comparators and depth (see `magnetite.sorting.matched_pairs`), and no reversed networks. The evaluation
     set `known` has the smallest networks known, and copies of them with one comparator removed or with other wires.
@@ -124,6 +161,8 @@ class Sorting(Task):
         unfinished: Fraction of the incorrect networks, with `compact` or `merging`, that are cut at random, like one
             that is being drawn.
         base: Base of the wavelengths of the codes of wires.
+        inputs: Number of random inputs by which a network is judged; 0 to show networks without an input, as in the
+            paper.
 
     >>> examples = Sorting(test=100).shard("test", 0)
     >>> len(examples), int(examples.graphs.graph_features["label"].sum()) >= 100
@@ -152,6 +191,7 @@ class Sorting(Task):
     ports: bool = later(False)
     unfinished: Annotated[float, Domain(0, 1)] = later(0.0)
     base: Annotated[float, Domain(1, 1e6, above=True)] = later(100.0)
+    inputs: Annotated[int, SIZE_OR_NONE] = later(0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -203,11 +243,13 @@ class Sorting(Task):
         """Some networks of a split: first the correct ones, then their twins, then the reversed ones."""
         part = self.split(split)
         first, size = self.shard_span(split, number)
+        key = derive(self.seed, part.number)
         if self.mixed:
-            key = derive(self.seed, part.number)
-            return self._paired(size, part.sizes, key, first, min(CHUNK, part.count)).to(device)
-        networks = generate(size, part.sizes, derive(self.seed, part.number), first)
-        return examples(networks, reverse=split != "train" or self.train_reversed, ports=self.ports).to(device)
+            found = self._paired(size, part.sizes, key, first, min(CHUNK, part.count))
+        else:
+            reverse = split != "train" or self.train_reversed
+            found = examples(generate(size, part.sizes, key, first), reverse, self.ports)
+        return self._with_inputs(found, key, VARIANTS * first, training=split == "train").to(device)
 
     def examples(self, split: str, device: torch.device | str = "cpu") -> Examples:
         """A whole split, or the evaluation set `known`, on `device`."""
@@ -218,7 +260,8 @@ class Sorting(Task):
         smallest = torch.tensor([len(optimal(length)) if length in OPTIMAL else 0 for length in range(LONGEST + 1)])
         kinds = torch.where(wrong.sizes < smallest[wrong.lengths], 1, 2)
         kinds = torch.cat([torch.zeros(len(networks), dtype=torch.long), kinds]) + len(KINDS)
-        return _with_kinds(SortingNetworks.concat([networks, wrong]), kinds, self.ports).to(device)
+        found = _with_kinds(SortingNetworks.concat([networks, wrong]), kinds, self.ports)
+        return self._with_inputs(found, derive(self.seed, len(SPLITS)), 0, training=False).to(device)
 
     def _paired(self, count: int, lengths: range, seed: int, start: int, chunk: int) -> Examples:
         """Correct networks, followed by their counterparts."""
@@ -234,6 +277,41 @@ class Sorting(Task):
             SortingNetworks.concat([correct, wrong]), torch.cat([kinds, kinds[whole], unfinished]), self.ports
         )
 
+    def _with_inputs(self, found: Examples, seed: int, start: int, training: bool) -> Examples:
+        """The same networks, each with one input in training and with `inputs` otherwise, if there are to be any.
+
+        Args:
+            found: Networks.
+            seed: Seed of the inputs.
+            start: Number of the first network in the split.
+            training: Whether to prefer inputs that are not sorted.
+        """
+        if not self.inputs:
+            return found
+        graphs, key = found.graphs, torch.tensor(signed(derive(seed, SEED_OF_INPUTS)))
+        numbers = torch.arange(start, start + len(graphs))
+        networks = SortingNetworks(
+            node_ptr=graphs.node_ptr, lengths=graphs.graph_features["length"], wires=graphs.node_features["wires"]
+        )
+        count = CANDIDATES if training else self.inputs
+        values = _bits(mix(key, numbers), count * LONGEST_GENERATED).view(len(graphs), count, LONGEST_GENERATED)
+        is_sorted = networks.sorts(values)
+        if training:
+            chosen = _chosen(is_sorted, mix(key + 1, numbers))[:, None]
+            values = values.gather(1, chosen[..., None].expand(-1, -1, values.shape[2]))
+            is_sorted, count = is_sorted.gather(1, chosen), 1
+        several = torch.arange(len(graphs)).repeat_interleave(count)
+        graphs = graphs.replace(
+            graph_features={**graphs.graph_features, "sorts": graphs.graph_features["label"], "network": numbers}
+        ).select(several)
+        given = _entering(graphs, values.flatten(0, 1))
+        return Examples(
+            graphs.replace(
+                node_features={**graphs.node_features, INPUTS: given},
+                graph_features={**graphs.graph_features, "label": is_sorted.flatten().long()},
+            )
+        )
+
     def stream(self, seed: int, batch: int, device: torch.device | str = "cpu", start: int = 0) -> Iterator[Examples]:
         """An endless stream of fresh training examples; each batch has as many twins as correct networks."""
         kinds = 3 if self.train_reversed else 2
@@ -243,14 +321,15 @@ class Sorting(Task):
         each, lengths = batch // kinds, self.split("train").sizes
         for first in count(start * each, each):
             if self.mixed:
-                yield self._paired(each, lengths, key, first, min(CHUNK, each)).to(device)
-                continue
-            networks = generate(each, lengths, key, first)
-            yield examples(networks, reverse=self.train_reversed, ports=self.ports).to(device)
+                found = self._paired(each, lengths, key, first, min(CHUNK, each))
+            else:
+                found = examples(generate(each, lengths, key, first), self.train_reversed, self.ports)
+            yield self._with_inputs(found, key, VARIANTS * first, training=True).to(device)
 
-    def embedding(self) -> "WireNodes":
-        """Codes of the two wires."""
-        return WireNodes(base=self.base, places=self.places or None, borders=self.borders)
+    def embedding(self) -> Embeddings:
+        """Codes of the two wires, and the values that enter on them if there are any."""
+        wires = WireNodes(base=self.base, places=self.places or None, borders=self.borders)
+        return [wires, LinearNodes(INPUTS, 2)] if self.inputs else wires
 
     def edge_embedding(self) -> Embeddings:
         """Which output an edge carries and which input it enters."""
@@ -265,9 +344,47 @@ class Sorting(Task):
         labels = batch.graph_features["label"].long()
         return torch.nn.functional.cross_entropy(outputs.float(), labels, reduction="sum")
 
-    def metric(self, device: torch.device | str = "cpu") -> ClassificationByGroup:
+    def metric(self, device: torch.device | str = "cpu") -> "ClassificationByGroup | Verdicts":
         """Accuracy, F1 and AUC, in total, by length, and if there are several kinds of networks, by kind."""
+        if self.inputs:
+            return Verdicts(max(VARIANTS * self.valid, VARIANTS * self.test, MOST_KNOWN), device)
         return ClassificationByGroup("label", "length", LONGEST_GENERATED + 1, device, GROUPS)
+
+
+class Verdicts:
+    """Accuracy, F1 and AUC of networks, each of which counts as correct if all its inputs are found sorted.
+
+    The score of a network is the share of its inputs that are found sorted. `input_accuracy` is that of single inputs.
+
+    Args:
+        networks: Largest number of networks.
+        device: Where to count.
+    """
+
+    def __init__(self, networks: int, device: torch.device | str = "cpu"):
+        # By network: inputs, those found unsorted, those found right, and sums of label, length and kind over them.
+        self.state = torch.zeros(networks, 6, dtype=torch.long, device=device)
+
+    def update(self, outputs: Float[Tensor, "b 2"], batch: Batch) -> None:
+        """Count the inputs of a batch."""
+        features = batch.graph_features
+        found, ones = outputs[:, 1] > outputs[:, 0], torch.ones_like(features["label"].long())
+        kind = features["kind"].long() if "kind" in features else torch.zeros_like(ones)
+        columns = (
+            ones, (~found).long(), (found == features["label"].bool()).long(),
+            features["sorts"].long(), features["length"].long(), kind,
+        )  # fmt: skip
+        self.state.index_add_(0, features["network"].long(), torch.stack(columns, dim=1))
+
+    def compute(self) -> dict[str, float]:
+        """The metrics of `ClassificationByGroup`, and `input_accuracy`."""
+        state = self.state.cpu()
+        state = state[state[:, 0] > 0]
+        inputs, unsorted, right, *sums = state.unbind(1)
+        label, length, kind = (each // inputs for each in sums)
+        counts = ClassificationByGroup("label", "length", LONGEST_GENERATED + 1, "cpu", GROUPS)
+        counts.count(torch.where(unsorted == 0, 1.0, -unsorted / inputs), label, length, kind)
+        return counts.compute() | {"input_accuracy": float(right.sum() / inputs.sum())}
 
 
 class WireNodes(Embedding):
@@ -327,6 +444,29 @@ class WireNodes(Embedding):
 def _last_wire(wires: Int[Tensor, "n 2"], batch: Batch) -> Int[Tensor, " g"]:
     """The largest wire number of each network."""
     return batch.max_nodes(wires.amax(1)[:, None].float()).long()[:, 0]
+
+
+def _bits(keys: Int[Tensor, " networks"], count: int) -> Bool[Tensor, "networks count"]:
+    """Random bits for each key."""
+    words = mix(keys[:, None], torch.arange(-(-count // 64)))
+    return (words[..., None] >> torch.arange(64)).bitwise_and(1).bool().flatten(1)[:, :count]
+
+
+def _chosen(is_sorted: Bool[Tensor, "networks inputs"], keys: Int[Tensor, " networks"]) -> Int[Tensor, " networks"]:
+    """One input of each network, in most cases one that is not sorted, if there is one."""
+    draws = shift_right(mix(keys[:, None], torch.arange(is_sorted.shape[1] + 1)), 11).double() / 2**53
+    failing = draws[:, -1] < FAILING
+    wanted = is_sorted != failing[:, None]
+    return torch.where(wanted, draws[:, :-1], draws[:, :-1] - 1).argmax(1)
+
+
+def _entering(graphs: Digraphs, values: Bool[Tensor, "graphs wires"]) -> Int[Tensor, "nodes 2"]:
+    """The values that reach the comparators from outside the network: 1, −1 for zero, and 0 where none does."""
+    wires = graphs.node_features["wires"].long()
+    number = graphs.node_graph[:, None] * values.shape[1] + wires
+    order = torch.arange(wires.numel()).view(-1, 2)
+    first = torch.full((values.numel(),), wires.numel()).scatter_reduce(0, number.flatten(), order.flatten(), "amin")
+    return torch.where(first[number] == order, 2 * values.flatten()[number].to(torch.int8) - 1, 0)
 
 
 def _with_kinds(networks: SortingNetworks, kinds: Int[Tensor, " networks"], ports: bool) -> Examples:

@@ -219,16 +219,23 @@ class MessagePassing(ModelOptions):
         network: The network: gnn; dirgnn, whose memory does not grow with the edges; or recurrent, which follows the
             topological order of acyclic graphs. The last two are always directed.
         init: How linear layers start, uniform or fan-in.
+        readout: How a whole graph is read out: mean, sum or max.
     """
 
     steps: Annotated[int, DEPTH] = 3
     directed: bool = True
     network: Annotated[str, Domain(choices=("gnn", "dirgnn", "recurrent"))] = later("gnn")
+    readout: Annotated[str, Domain(choices=("mean", "sum", "max"))] = later("mean")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.network != "gnn" and not self.directed:
             raise ValueError(f"model.network={self.network} is always directed: leave out model.directed, or use gnn")
+
+    @property
+    def graph_readout(self) -> str:
+        """The chosen readout."""
+        return self.readout
 
     def build(
         self, position: PositionEncoder | None, embedding: Embeddings, head: Head, edges: Embeddings

@@ -170,6 +170,25 @@ def check(wires, pointer, lengths, correct):
 
 
 @kernel(seconds=5)
+def run(wires, pointer, lengths, inputs, failed):
+    """Write for each network, in the bits of `failed`, which of its inputs it does not sort.
+
+    Bit b of `inputs[network, wire, word]` is the value on that wire of input b of that word.
+    """
+    words = inputs.shape[2]
+    state = np.empty((max(lengths.max(), 1), words), np.uint64)
+    for network in range(lengths.size):
+        length = lengths[network]
+        state[:length] = inputs[network, :length]
+        for comparator in range(pointer[network], pointer[network + 1]):
+            compare(state[wires[comparator, 0]], state[wires[comparator, 1]], words)
+        failed[network] = 0
+        for wire in range(length - 1):
+            for word in range(words):
+                failed[network, word] |= state[wire, word] & ~state[wire + 1, word]
+
+
+@kernel(seconds=5)
 def count_edges(wires, pointer, lengths, counts):
     """Number of edges of each network's graph: two per comparator, less one for the first comparator on each wire."""
     for network in range(lengths.size):
