@@ -46,7 +46,7 @@ def test_products(q):
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_the_lowest_pairs_are_found(operator, device):
     matrix = sparse_laplacian(pairs_of(random_edges(700, 2100), 700), operator)
-    values, vectors, residuals = (part.cpu() for part in lowest_sparse(matrix.to(device), 10, tolerance=1e-10))
+    values, vectors, residuals = (part.cpu() for part in lowest_sparse(matrix.to(device), 10, tolerance=1e-10)[:3])
     assert residuals.max() < 1e-10
     torch.testing.assert_close(vectors @ vectors.mH, torch.eye(10, dtype=vectors.dtype), atol=1e-9, rtol=0)
     dense = torch.from_numpy(matrix.to_scipy().toarray())[None]
@@ -59,7 +59,7 @@ def test_bits_do_not_depend_on_the_threads():
     found = []
     for threads in (1, 2):
         torch.set_num_threads(threads)
-        found.append(lowest_sparse(matrix, 4, tolerance=1e-4))
+        found.append(lowest_sparse(matrix, 4, tolerance=1e-4)[:3])
     torch.set_num_threads(before)
     assert all(torch.equal(one, two) for one, two in zip(*found, strict=True))
 
@@ -133,7 +133,7 @@ def test_no_copy_of_an_eigenvalue_is_missed(monkeypatch, inverse, name, operator
     edges, size = repeated(name)
     pairs = pairs_of(edges[:, edges[0] != edges[1]], size)
     matrix, invert = gauged_laplacian(pairs, operator)[0], Eliminator(pairs, operator).inverse
-    values, vectors, residuals = lowest_sparse(matrix, k, tolerance=1e-10, invert=invert if inverse else None)
+    values, vectors, residuals, _ = lowest_sparse(matrix, k, tolerance=1e-10, invert=invert if inverse else None)
     expected = torch.from_numpy(np.linalg.eigvalsh(matrix.to_scipy().toarray())[:k])
     torch.testing.assert_close(values, expected, atol=1e-9 * matrix.top, rtol=0)
     torch.testing.assert_close(vectors @ vectors.mH, torch.eye(k, dtype=vectors.dtype), atol=1e-9, rtol=0)
@@ -156,7 +156,7 @@ def test_what_has_not_converged_is_the_best_of_its_span(monkeypatch):
     monkeypatch.setattr(eigen_sparse, "ROOM", 0)
     monkeypatch.setattr(eigen_sparse, "CYCLES", 1)
     matrix = sparse_laplacian(pairs_of(random_edges(3000, 12_000), 3000), Operator(0.1))
-    values, vectors, residuals = lowest_sparse(matrix, 24, tolerance=1e-13)
+    values, vectors, residuals, _ = lowest_sparse(matrix, 24, tolerance=1e-13)
     assert residuals.max() > 1e-13
     images = matrix.times(vectors)
     torch.testing.assert_close(vectors.conj() @ images.mT, torch.diag(values).to(images), atol=1e-12, rtol=0)
@@ -166,10 +166,38 @@ def test_what_has_not_converged_is_the_best_of_its_span(monkeypatch):
 
 def test_a_failure_is_said(monkeypatch):
     monkeypatch.setattr(large, "lowest_sparse", lambda matrix, k, *_, **__: (
-        torch.zeros(k, dtype=torch.float64), torch.zeros((k, matrix.size), dtype=matrix.data.dtype), None
+        torch.zeros(k, dtype=torch.float64), torch.zeros((k, matrix.size), dtype=matrix.data.dtype), None, 0.0
     ))  # fmt: skip
     with pytest.raises(SolverFailure, match="1500 nodes"):
         lowest_of_large(random_edges(1500, 9000), 1500, None, Operator(0.1), 4)
+
+
+@pytest.mark.parametrize("k", [8, 9, 12])
+@pytest.mark.parametrize("kind", ["recursive", "binary", "broom"])
+def test_copies_of_an_eigenvalue_far_below_the_norm_are_found(kind, k):
+    random, size = np.random.default_rng(3), 1000
+    parents = {
+        "recursive": [int(random.integers(child)) for child in range(1, size)],
+        "binary": [(child - 1) // 2 for child in range(1, size)],
+        "broom": [min(child - 1, size // 2) for child in range(1, size)],
+    }
+    edges = torch.stack([torch.tensor(parents[kind]), torch.arange(1, size)])
+    weights = torch.from_numpy(np.where(random.random(size - 1) < 0.02, 1e-8, 1.0))
+    values, vectors = lowest_of_large(edges, size, weights, Operator(0.25, normalised=False), k)
+    adjacency = torch.zeros((size, size), dtype=torch.float64).index_put_((edges[0], edges[1]), weights)
+    symmetric = adjacency + adjacency.T
+    expected = torch.linalg.eigvalsh(torch.diag(symmetric.sum(0)) - symmetric)[:k]
+    torch.testing.assert_close(values, expected, rtol=1e-3, atol=1e-12)
+    torch.testing.assert_close(vectors.mH @ vectors, torch.eye(k).to(vectors), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("weights", [(1e-8, 1e8), (1e-4, 1e4)])
+def test_stars_with_two_sizes_of_weights(weights):
+    size = 1200
+    edges = torch.stack([torch.zeros(size - 1, dtype=torch.long), torch.arange(1, size)])
+    heavy = torch.tensor(weights, dtype=torch.float64).repeat(size)[: size - 1]
+    values, _ = lowest_of_large(edges, size, heavy, Operator(0.25), 8)
+    torch.testing.assert_close(values, torch.tensor([0.0] + [1.0] * 7, dtype=torch.float64), rtol=0, atol=1e-6)
 
 
 @pytest.mark.slow

@@ -86,8 +86,10 @@ def lowest_sparse(
     seed: int = 0,
     progress: Progress | None = None,
     invert: Invert | None = None,
-) -> tuple[Float[Tensor, " k"], Shaped[Tensor, "k n"], Float[Tensor, " k"]]:
-    """Eigenvalues, orthonormal eigenvectors (rows) and residuals `‖Lγ − λγ‖ / ‖L‖`, none above `tolerance`.
+) -> tuple[Float[Tensor, " k"], Shaped[Tensor, "k n"], Float[Tensor, " k"], float]:
+    """Eigenvalues, orthonormal eigenvectors (rows), residuals `‖Lγ − λγ‖ / ‖L‖`, none above `tolerance`, and resolution.
+
+    An eigenvalue may have been missed if it is below the k-th by no more than the resolution, relative to the k-th.
 
     The Lanczos iteration runs on `ρ(L)`, where the Chebyshev polynomial `ρ` is small between the highest eigenvalue and
     some value above the k lowest, and grows fast below: far fewer vectors than products have to be orthogonalised. A
@@ -347,6 +349,10 @@ class _Filters:
         self.start = space.lowest(min(8, len(self.ritz))).sum(0)
         self.rho = self._steep(self._quantile(self.target), self._quantile(0.75 * k), float(self.ritz[0]))
 
+    def unsettled(self, found: Float[Tensor, " m"]) -> bool:  # noqa: ARG002
+        """Whether converged values need another filter: never."""
+        return False
+
     def replan(self, found: Float[Tensor, " m"]) -> bool:
         """Choose another filter if the values of this one, found in a cycle, suggest it."""
         values = self.rho.inverse(found)[0]
@@ -391,6 +397,10 @@ class _Inversions:
     def __init__(self, rho: Inversion, k: int, invert: Callable[[float], Inverse | None]):
         self.rho, self.k, self.invert = rho, k, invert
         self.start = None
+
+    def unsettled(self, found: Float[Tensor, " m"]) -> bool:
+        """Choose a smaller shift if this one is too large to tell converged values apart."""
+        return self.k > 1 and self.replan(found)  # a single eigenvalue may be zero
 
     def replan(self, found: Float[Tensor, " m"]) -> bool:
         """Choose a smaller shift if the k-th value, found in a cycle, is below this one."""
@@ -454,7 +464,9 @@ class _Search:
         if count == self.matrix.size:
             self._finish(count)  # all vectors there are: the k lowest are among them, whatever `ρ` is
             return
-        if self._converged():
+        converged = self._converged()
+        changed = converged and self.plan.unsettled(space.values)
+        if converged and not changed:
             self._finish(self.k)
             return
         estimates = self._estimates()
@@ -463,7 +475,7 @@ class _Search:
         keep = min(self.k + int(KEPT * max(count - self.k, 0)), count)
         self.kept, self.kept_values, self.start = space.lowest(keep), space.values[:keep], space.next
         self.vectors = self.kept[: self.k]
-        if self.plan.replan(space.values):
+        if changed or self.plan.replan(space.values):
             # The Ritz values of another function are not known: one vector carries on what was found.
             weights = torch.randn((1, keep), dtype=torch.float64, generator=space.random)
             self.start, self.kept = mix(weights.to(self.kept), self.kept)[0], self.nothing
@@ -488,6 +500,10 @@ class _Search:
     def _goal(self, aim: float, last: float) -> float:
         """The residual to reach; an inverse makes it small relative to the k-th eigenvalue too."""
         return min(aim, RELATIVE * self._scale(last)) if isinstance(self.plan, _Inversions) else aim
+
+    def _margin(self, last: float) -> float:
+        """How far below the k-th eigenvalue another one must be to be told apart from it."""
+        return max(10 * self._goal(self.tolerance, last), 1e-9 * self._scale(last))
 
     def _finish(self, count: int) -> None:
         """Verify the residuals, then search the complement."""
@@ -520,7 +536,7 @@ class _Search:
         """Whether the complement of the found vectors has no eigenvalue below theirs; if it has, they are added."""
         space, last = self.space, float(self.eigenvalues[-1])
         edge = self.rho.at(last)
-        below = self.rho.at(last - max(10 * self._goal(self.tolerance, last), 1e-9 * self._scale(last)))
+        below = self.rho.at(last - self._margin(last))
 
         def missed() -> int:
             return int((space.values - space.residuals > below).sum())
@@ -543,9 +559,11 @@ class _Search:
         self.kept_values, self.start = torch.cat([values, space.values[:count]]), space.next
         return False
 
-    def result(self) -> tuple[Tensor, Tensor, Tensor]:
+    def result(self) -> tuple[Tensor, Tensor, Tensor, float]:
         """What was found, converged or not."""
         if not self.complete:
             self._rayleigh_ritz()
-        k = self.k
-        return self.eigenvalues[:k], self.vectors[:k], self.residuals[:k] / self.matrix.top
+        values = self.eigenvalues[: self.k]
+        last = float(values[-1])
+        resolution = self._margin(last) / max(last, 1e-300)
+        return values, self.vectors[: self.k], self.residuals[: self.k] / self.matrix.top, resolution

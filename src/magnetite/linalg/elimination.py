@@ -30,6 +30,9 @@ NEAR = 1e-2
 CONVERGED = 1e-12
 """Largest accepted residual of the inverse, relative to its largest eigenvalue."""
 
+FLOOR = 1e-5, 3
+"""A residual below the first number that the last so many tests have not halved is one of rounding errors."""
+
 CONFIRMED = 1e-6
 """The same for the eigenvalue after the last, which only has to be larger than that."""
 
@@ -79,6 +82,7 @@ def _largest(
     room = min(n - known.shape[1], max(BASIS_NUMBERS // n, 4 * BLOCK))
     basis, images = inverse.empty(), inverse.empty()
     block, due = torch.randn((n, BLOCK), dtype=inverse.dtype, generator=random), 2 * BLOCK + wanted
+    worst: list[float] = []
     while basis.shape[1] < room:
         block = _orthonormal(block, known, basis)[:, : room - basis.shape[1]]
         if not block.shape[1]:
@@ -104,6 +108,9 @@ def _largest(
         if bool((done | ~near).all()) or basis.shape[1] == n - known.shape[1]:
             count = max(int(near.sum()), 1)
             return values[:count], basis @ turns[:, :count]
+        worst.append(float(residual[near].max() / values[0]))
+        if worst[-1] < FLOOR[0] and len(worst) > FLOOR[1] and worst[-1] > worst[-1 - FLOOR[1]] / 2:
+            return None
     return None
 
 

@@ -25,6 +25,9 @@ WIDE = 1e3
 RESOLVED = 1e-5
 """Residuals of the iteration above this, relative to the largest eigenvalue asked for, lead to elimination."""
 
+DISTINCT = 1e-2
+"""So does a search for missed eigenvalues that overlooks those that are closer to it than this, relative to it."""
+
 UNRESOLVED = 0.1
 """Residuals above this, relative to the largest eigenvalue asked for, are never accepted."""
 
@@ -129,20 +132,22 @@ def _solve_large(
     iterated, worst = None, float("inf")
     total = pairs.forward + pairs.backward
     wide = float(total.max()) > WIDE * float(total.median())
+    invert = partial(_inverse, pairs, operator) if torch.device(device).type == "cpu" else None
+    iterate = partial(_iterate, matrix, turn, k, tolerance, device, progress, invert)
     if not wide:
-        invert = partial(_inverse, pairs, operator) if torch.device(device).type == "cpu" else None
-        iterated, worst = _iterate(matrix, turn, k, tolerance, device, progress, invert)
-        if worst <= max(RESOLVED, tolerance):
+        iterated, worst, resolved = iterate()
+        if resolved:
             return _undivided(iterated, pairs, operator)
     found = lowest_by_elimination(pairs, operator, k)
+    if found is None and iterated is None:
+        iterated, worst, resolved = iterate()
+        found = iterated if resolved else None
     if found is None and matrix.size <= DENSE_UP_TO:
         whole = torch.from_numpy(sparse_laplacian(pairs, operator).to_scipy().toarray())
         values, vectors = lowest_eigenpairs(whole[None], k)
         found = values[0], vectors[0].mT
     if found is None:
-        if iterated is None:
-            iterated, worst = _iterate(matrix, turn, k, tolerance, device, progress)
-        if not worst <= UNRESOLVED:
+        if iterated is None or not worst <= UNRESOLVED:
             raise SolverFailure(f"a component of {matrix.size} nodes", 0, worst, 0.0)
         found = iterated
     return _undivided(found, pairs, operator)
@@ -159,15 +164,21 @@ def _iterate(
     tolerance: float,
     device: torch.device | str,
     progress: Progress | None,
-    invert: Invert | None = None,
-) -> tuple[tuple[Tensor, Tensor], float]:
-    """Eigenpairs by iteration, and their largest residual relative to the largest of their eigenvalues."""
-    values, vectors, residuals = lowest_sparse(matrix.to(device), k, tolerance, progress=progress, invert=invert)
+    invert: Invert | None,
+) -> tuple[tuple[Tensor, Tensor], float, bool]:
+    """Eigenpairs by iteration, their largest residual relative to the largest of their eigenvalues, and whether both
+    this and the resolution are good enough.
+    """
+    values, vectors, residuals, resolution = lowest_sparse(
+        matrix.to(device), k, tolerance, progress=progress, invert=invert
+    )
     values, vectors = values.cpu(), vectors.cpu()
     asked = float(values[-1])
     # A single eigenvalue may well be zero, and tells nothing about the next.
-    worst = float(residuals.max()) * matrix.top / max(asked, 1e-300) if k > 1 and asked else 0.0
-    return (values, vectors if turn is None else vectors * turn), worst
+    tells = k > 1 and asked
+    worst = float(residuals.max()) * matrix.top / max(asked, 1e-300) if tells else 0.0
+    resolved = worst <= max(RESOLVED, tolerance) and (not tells or resolution <= max(DISTINCT, tolerance))
+    return (values, vectors if turn is None else vectors * turn), worst, resolved
 
 
 def _undivided(found: tuple[Tensor, Tensor], pairs: NodePairs, operator: Operator) -> tuple[Tensor, Tensor]:

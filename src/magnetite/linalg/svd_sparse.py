@@ -55,7 +55,7 @@ def largest_singular(
     matrix = SparseHermitian(
         torch.from_numpy(whole.indptr.astype(np.int64)), columns, torch.from_numpy(whole.data), 2 * bound
     )
-    values, vectors, _ = lowest_sparse(matrix.to(device), rank, TOLERANCE)
+    values, vectors, *_ = lowest_sparse(matrix.to(device), rank, TOLERANCE)
     scale, vectors = (bound - values).cpu(), vectors.cpu().T * 2**0.5
     scale = torch.where(scale > NOTHING * float(scale.max()), scale, 0)
     kept = (scale > 0).double()
