@@ -1,6 +1,6 @@
 """The model of sorting networks that comes with the explorer: made from a run, measured, and described in a card.
 
-    magnetite train sorting --preset explorer --out RUN
+    magnetite train sorting --preset inputs --out RUN
     python -m paper ship-sorting RUN
 
 writes `src/magnetite/explorer/sorting-model/` with the model and its card, and `sorting-model.json` to the folder of
@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from magnetite.explorer.judge import SHIPPED, probabilities
+from magnetite.explorer.judge import ASKED, SHIPPED, probabilities
 from magnetite.io.record import Record
 from magnetite.io.storage import replacing_folder, write_json
 from magnetite.linalg.counter import derive
@@ -66,7 +66,7 @@ app = typer.Typer(
 )
 
 
-@app.command(epilog="Example: python -m paper ship-sorting runs/sorting-magnetic-explorer-seed0")
+@app.command(epilog="Example: python -m paper ship-sorting runs/sorting-none-inputs-seed0")
 def ship_sorting(
     run: Annotated[Path, typer.Argument(help="Folder of a finished run of the task sorting.")],
     out: Annotated[Path, typer.Option(help="Folder of the model; it is replaced as a whole.")] = SHIPPED,
@@ -198,12 +198,14 @@ def text_of(card: Mapping[str, Any]) -> str:
     lines = [
         "# Does this network sort?",
         "",
-        "A digraph transformer that reads the graph of a sorting network's comparators, with magnetic encodings, and "
-        "says whether the network sorts. It is the model of the view Sorting of `magnetite explore`. It was not told "
-        "what sorting is: it is a general model of directed graphs, and it is often wrong.",
+        "A recurrent network along the edges of directed graphs. It reads the graph of a sorting network's comparators "
+        "with one input of zeros and ones, and says whether that comes out sorted. A network is said to sort if "
+        f"{ASKED} inputs do, which are all inputs of up to {ASKED.bit_length() - 1} wires, and random ones of longer "
+        "networks. It is the model of the view Sorting of `magnetite explore`. It is a general model of directed "
+        "graphs: it was not told what a comparator does, only which inputs come out sorted.",
         "",
         f"Written by `python -m paper ship-sorting` from the run `{run['name']}` (`magnetite train sorting --preset "
-        f"explorer`, seed {run['seed']}, commit {run['commit'][:12]}, {run['parameters']:,} parameters, "
+        f"inputs`, seed {run['seed']}, commit {run['commit'][:12]}, {run['parameters']:,} parameters, "
         f"{run['graphs_seen']:,} networks seen in {run['seconds_of_training'] / 60:,.0f} minutes on {run['device']}, "
         "a machine shared with other work"
         + ("" if run["complete"] else f"; it was stopped there, before the {_planned(run):,} that were planned")
@@ -216,10 +218,8 @@ def text_of(card: Mapping[str, Any]) -> str:
         "## Data",
         "",
         f"Generated networks of {low} to {high} wires, in pairs of a correct and an incorrect one of the same length, "
-        f"size and depth: {_percent(data['compact'])} without superfluous comparators, {_percent(data['merging'])} "
-        f"that begin like a merge sort, the others random as in the paper; {_percent(data['unfinished'])} of the "
-        "incorrect ones are cut at random. There are few different networks of 3 and 4 wires, so most of those were "
-        "seen in training.",
+        f"size and depth: {_kinds(data)}. There are few different networks of 3 and 4 wires, so most of those were seen "
+        "in training.",
         "",
         "## Accuracy",
         "",
@@ -263,6 +263,20 @@ def _planned(run: Mapping[str, Any]) -> int:
 def _seen(run: Mapping[str, Any]) -> int:
     """Number of networks that the chosen checkpoint had seen; its name ends in its step."""
     return int(run["chosen"].rpartition("-")[2]) * run["config"]["optim"]["batch"]
+
+
+def _kinds(data: Mapping[str, Any]) -> str:
+    """What the training networks were."""
+    parts = [
+        f"{_percent(data[name])} {words}"
+        for name, words in (
+            ("compact", "without superfluous comparators"),
+            ("merging", "that begin like a merge sort"),
+        )
+        if data[name]
+    ]
+    cut = f"; {_percent(data['unfinished'])} of the incorrect ones are cut at random" if data["unfinished"] else ""
+    return f"{', '.join(parts)}, the others random as in the paper{cut}"
 
 
 def _percent(share: float) -> str:

@@ -1,13 +1,15 @@
 """`python -m paper known-networks RUN…`: models on the smallest sorting networks known and on damaged copies."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from magnetite.io.record import Record
+from magnetite.tasks import Task
 from magnetite.tasks.sorting import KNOWN
 from magnetite.training import runs
 
@@ -18,6 +20,23 @@ COLUMNS = {
     "one rewired": "accuracy/rewired",
     "auc": "auc",
 }
+
+
+def executed(task: Task) -> dict[str, float]:
+    """The metrics of verdicts by the labels of the inputs, which no model that is asked about the same ones exceeds.
+
+    Args:
+        task: The task sorting, with `inputs`.
+    """
+    features = task.examples(KNOWN).graphs.graph_features
+    metric: Any = task.metric()
+    metric.count(features["label"].bool(), features)
+    return metric.compute()
+
+
+def _columns(figures: Mapping[str, float]) -> dict[str, float]:
+    return {name: figures[metric] for name, metric in COLUMNS.items()}
+
 
 app = typer.Typer(
     add_completion=False, pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
@@ -33,12 +52,17 @@ def main(
     """Evaluate runs on the smallest sorting networks known (7 to 16 wires), and on copies with one comparator changed.
 
     Balanced accuracy is the mean of the fraction of correct networks called correct and of incorrect ones called
-    incorrect; guessing gives 0.5.
+    incorrect; guessing gives 0.5. For runs of the option `inputs`, a row says what the same inputs tell if they are
+    executed, which bounds what a model can find.
     """
     record, rows = Record("known-networks", 0), []
     for folder in folders:
+        config, result = runs.read_config(folder), runs.read_result(folder)
         figures = runs.evaluate(folder, KNOWN, runs.Machine(runs.accelerator_named(device)))
-        rows.append({"run": folder.name, **{name: figures[metric] for name, metric in COLUMNS.items()}})
+        about = {name: result[name] for name in ("seed", "device", "commit", "graphs_seen", "seconds_of_training")}
+        rows.append({"run": folder.name, **_columns(figures), "training": about})
+        if config.task.options().get("inputs"):
+            rows.append({"run": f"{folder.name}: its inputs, executed", **_columns(executed(config.task))})
     table = Table("run", *COLUMNS, title="smallest networks known")
     for row in rows:
         table.add_row(row["run"], *(f"{row[name]:.4f}" for name in COLUMNS))

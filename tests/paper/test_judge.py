@@ -16,7 +16,7 @@ from paper.shipping import CARD, TEXT
 
 SMALL = {
     "task.train": 8, "task.valid": 8, "task.test": 8, "task.train_longest": 4, "task.valid_longest": 5,
-    "task.longest": 6, "model.width": 8, "model.layers": 1, "model.repeats": 1, "optim.batch": 8, "data.pool": 16,
+    "task.longest": 6, "task.inputs": 4, "model.width": 8, "model.steps": 1, "optim.batch": 8, "data.pool": 16,
     "run.evaluate_every": 1.0,
 }  # fmt: skip
 
@@ -27,7 +27,7 @@ TABLES = ("encoding", "model", "optim", "data", "run")
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "tiny"
-    mt.train("sorting", preset="explorer", out=folder, device="cpu", settings=SMALL)
+    mt.train("sorting", preset="inputs", out=folder, device="cpu", settings=SMALL)
     return folder
 
 

@@ -7,7 +7,7 @@ import magnetite as mt
 from magnetite.sorting import SortingNetworks
 from magnetite.sorting.matched import KINDS
 from magnetite.tasks import Sorting
-from magnetite.tasks.sorting import GROUPS, UNFINISHED, WireNodes
+from magnetite.tasks.sorting import GROUPS, UNFINISHED, WireNodes, draw_inputs
 
 
 def networks_of(graphs) -> SortingNetworks:
@@ -266,6 +266,16 @@ def test_training_prefers_inputs_that_are_not_sorted_and_other_splits_have_many_
     assert train["network"].tolist() == list(range(120))
     assert valid["network"].tolist() == [number for number in range(24) for _ in range(5)]
     assert int(task.examples("known").graphs.graph_features["network"].max()) < len(task.metric().state)
+
+
+def test_short_networks_get_every_input_and_others_random_ones():
+    networks = SortingNetworks.from_networks([mt.sorting.batcher(length) for length in (3, 4, 5)])
+    values = draw_inputs(networks, 16, torch.tensor([5, 6, 7]))
+    assert values.shape == (3, 16, 5)
+    rows = [{tuple(row) for row in each[:, :length].tolist()} for each, length in zip(values, (3, 4, 5), strict=True)]
+    assert [len(each) for each in rows[:2]] == [8, 16]
+    assert 8 < len(rows[2]) <= 16
+    assert torch.equal(draw_inputs(networks[1:], 16, torch.tensor([6, 7])), values[1:])
 
 
 def test_inputs_are_a_function_of_the_seed():

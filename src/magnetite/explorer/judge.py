@@ -9,8 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from magnetite.io.storage import read_json
+from magnetite.linalg.counter import mix
 from magnetite.nn import GraphModel, checkpoint
 from magnetite.sorting import SortingNetworks
+from magnetite.tasks.sorting import INPUTS, draw_inputs, with_inputs
 
 SHIPPED = Path(__file__).parent / "sorting-model"
 """Folder of the model that comes with magnetite."""
@@ -19,7 +21,10 @@ CARD = "card.json"
 """What the model was trained on, and how often it is right; `card.md` is the same for readers."""
 
 AT_ONCE = 512
-"""Number of networks that are judged at a time."""
+"""Number of graphs that are judged at a time."""
+
+ASKED = 256
+"""Number of inputs by which a network is judged; all inputs of up to 8 wires."""
 
 
 @cache
@@ -42,12 +47,23 @@ def load_judge(folder: str | None = None) -> GraphModel:
 def probabilities(model: GraphModel, networks: SortingNetworks) -> Float[Tensor, " networks"]:
     """The model's probability that each network sorts.
 
+    A model of the option `inputs` is asked about `ASKED` inputs of each network; the least probable one counts.
+
     Args:
         model: A model of the task `sorting`.
         networks: Networks with at least one comparator.
     """
-    parts = [networks[first : first + AT_ONCE].to_digraphs(ports=True) for first in range(0, len(networks), AT_ONCE)]
-    return torch.cat([torch.empty(0), *(model(part).float().softmax(-1)[:, 1] for part in parts)])
+    asked = ASKED if any(getattr(part, "feature", None) == INPUTS for part in model.modules()) else 0
+    found, step = [torch.empty(0)], max(1, AT_ONCE // max(asked, 1))
+    for first in range(0, len(networks), step):
+        some = networks[first : first + step]
+        graphs = some.to_digraphs(ports=True)
+        if asked:
+            keys = mix(torch.tensor(0), torch.arange(first, first + len(some)))
+            graphs = with_inputs(graphs, draw_inputs(some, asked, keys))
+        sorts = model(graphs).float().softmax(-1)[:, 1]
+        found.append(sorts.view(len(some), -1).amin(1))
+    return torch.cat(found)
 
 
 def accuracy(length: int) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The sorting task: does a network of comparators sort every input?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Annotated, ClassVar
@@ -80,19 +80,8 @@ PRESETS: Presets = {
         "data": {"tokens": 8192},
         "run": {"precision": "32-true"},
     },
-    # The model of the explorer, about ten minutes on one idle core: short networks of all kinds, repeated layers.
-    "explorer": {
-        "base": "quick",
-        "task": {
-            "train": 100_000, "valid": 1_000, "test": 1_000, "shortest": 3, "train_longest": 8, "valid_longest": 9,
-            "longest": 10, "compact": 0.4, "merging": 0.4, "unfinished": 0.2, "ports": True,
-        },
-        "model": {"repeats": 4, "local": 1, "local_added": True, "reach": "directions"},
-        "optim": {"epochs": 1, "warmup": 0.02},
-        "data": {"mode": "fresh", "pool": 8192},
-        "run": {"evaluate_every": 0.1},
-    },
-    # A network is judged by what happens to random inputs, see `inputs`; about half an hour on one core.
+    # A network is judged by what happens to its inputs, see `inputs`. About half an hour on one core; the model of the
+    # explorer.
     "inputs": {
         "base": "paper",
         "positions": "none",
@@ -293,24 +282,16 @@ class Sorting(Task):
         networks = SortingNetworks(
             node_ptr=graphs.node_ptr, lengths=graphs.graph_features["length"], wires=graphs.node_features["wires"]
         )
-        count = CANDIDATES if training else self.inputs
-        values = _bits(mix(key, numbers), count * LONGEST_GENERATED).view(len(graphs), count, LONGEST_GENERATED)
+        values = draw_inputs(networks, CANDIDATES if training else self.inputs, mix(key, numbers))
         is_sorted = networks.sorts(values)
         if training:
             chosen = _chosen(is_sorted, mix(key + 1, numbers))[:, None]
             values = values.gather(1, chosen[..., None].expand(-1, -1, values.shape[2]))
-            is_sorted, count = is_sorted.gather(1, chosen), 1
-        several = torch.arange(len(graphs)).repeat_interleave(count)
-        graphs = graphs.replace(
-            graph_features={**graphs.graph_features, "sorts": graphs.graph_features["label"], "network": numbers}
-        ).select(several)
-        given = _entering(graphs, values.flatten(0, 1))
-        return Examples(
-            graphs.replace(
-                node_features={**graphs.node_features, INPUTS: given},
-                graph_features={**graphs.graph_features, "label": is_sorted.flatten().long()},
-            )
-        )
+            is_sorted = is_sorted.gather(1, chosen)
+        features = {**graphs.graph_features, "sorts": graphs.graph_features["label"], "network": numbers}
+        graphs = with_inputs(graphs.replace(graph_features=features), values)
+        features = {**graphs.graph_features, "label": is_sorted.flatten().long()}
+        return Examples(graphs.replace(graph_features=features))
 
     def stream(self, seed: int, batch: int, device: torch.device | str = "cpu", start: int = 0) -> Iterator[Examples]:
         """An endless stream of fresh training examples; each batch has as many twins as correct networks."""
@@ -367,8 +348,11 @@ class Verdicts:
 
     def update(self, outputs: Float[Tensor, "b 2"], batch: Batch) -> None:
         """Count the inputs of a batch."""
-        features = batch.graph_features
-        found, ones = outputs[:, 1] > outputs[:, 0], torch.ones_like(features["label"].long())
+        self.count(outputs[:, 1] > outputs[:, 0], batch.graph_features)
+
+    def count(self, found: Bool[Tensor, " b"], features: Mapping[str, Tensor]) -> None:
+        """Count inputs by what was found of them, sorted or not, and the graph features of their networks."""
+        ones = torch.ones_like(features["label"].long())
         kind = features["kind"].long() if "kind" in features else torch.zeros_like(ones)
         columns = (
             ones, (~found).long(), (found == features["label"].bool()).long(),
@@ -446,10 +430,39 @@ def _last_wire(wires: Int[Tensor, "n 2"], batch: Batch) -> Int[Tensor, " g"]:
     return batch.max_nodes(wires.amax(1)[:, None].float()).long()[:, 0]
 
 
-def _bits(keys: Int[Tensor, " networks"], count: int) -> Bool[Tensor, "networks count"]:
-    """Random bits for each key."""
-    words = mix(keys[:, None], torch.arange(-(-count // 64)))
-    return (words[..., None] >> torch.arange(64)).bitwise_and(1).bool().flatten(1)[:, :count]
+def draw_inputs(
+    networks: SortingNetworks, count: int, keys: Int[Tensor, " networks"]
+) -> Bool[Tensor, "networks count wires"]:
+    """Random inputs of zeros and ones for each network; all there are, and then again, if they are no more than that.
+
+    Args:
+        networks: The networks.
+        count: Number of inputs of each.
+        keys: Keys of their random numbers.
+    """
+    longest = int(networks.lengths.max()) if len(networks) else 0
+    numbers, possible = torch.arange(count), 2 ** networks.lengths.clamp(max=62)[:, None]
+    # The bits of a word are the values on the wires.
+    words = torch.where(possible <= count, numbers.remainder(possible), mix(keys[:, None], numbers))
+    return (words[..., None] >> torch.arange(longest)).bitwise_and(1).bool()
+
+
+def with_inputs(graphs: Digraphs, values: Bool[Tensor, "graphs inputs wires"]) -> Digraphs:
+    """Each network once per input, with the node feature `inputs`.
+
+    It holds the values that enter the comparators from outside the network: 1, −1 for zero, and 0 where none does.
+
+    Args:
+        graphs: Graphs of sorting networks.
+        values: The inputs of each, of zeros and ones.
+    """
+    graphs = graphs.select(torch.arange(len(graphs)).repeat_interleave(values.shape[1]))
+    values = values.flatten(0, 1)
+    number = graphs.node_graph[:, None] * values.shape[1] + graphs.node_features["wires"].long()
+    order = torch.arange(number.numel()).view(-1, 2)
+    first = torch.full((values.numel(),), number.numel()).scatter_reduce(0, number.flatten(), order.flatten(), "amin")
+    entering = torch.where(first[number] == order, 2 * values.flatten()[number].to(torch.int8) - 1, 0)
+    return graphs.replace(node_features={**graphs.node_features, INPUTS: entering.to(torch.int8)})
 
 
 def _chosen(is_sorted: Bool[Tensor, "networks inputs"], keys: Int[Tensor, " networks"]) -> Int[Tensor, " networks"]:
@@ -458,15 +471,6 @@ def _chosen(is_sorted: Bool[Tensor, "networks inputs"], keys: Int[Tensor, " netw
     failing = draws[:, -1] < FAILING
     wanted = is_sorted != failing[:, None]
     return torch.where(wanted, draws[:, :-1], draws[:, :-1] - 1).argmax(1)
-
-
-def _entering(graphs: Digraphs, values: Bool[Tensor, "graphs wires"]) -> Int[Tensor, "nodes 2"]:
-    """The values that reach the comparators from outside the network: 1, −1 for zero, and 0 where none does."""
-    wires = graphs.node_features["wires"].long()
-    number = graphs.node_graph[:, None] * values.shape[1] + wires
-    order = torch.arange(wires.numel()).view(-1, 2)
-    first = torch.full((values.numel(),), wires.numel()).scatter_reduce(0, number.flatten(), order.flatten(), "amin")
-    return torch.where(first[number] == order, 2 * values.flatten()[number].to(torch.int8) - 1, 0)
 
 
 def _with_kinds(networks: SortingNetworks, kinds: Int[Tensor, " networks"], ports: bool) -> Examples:
