@@ -218,8 +218,8 @@ def text_of(card: Mapping[str, Any]) -> str:
         "## Data",
         "",
         f"Generated networks of {low} to {high} wires, in pairs of a correct and an incorrect one of the same length, "
-        f"size and depth: {_kinds(data)}. There are few different networks of 3 and 4 wires, so most of those were seen "
-        "in training.",
+        f"size and depth: {_kinds(data)}. There are few different networks of 3 and 4 wires, so most of those were "
+        "seen in training.",
         "",
         "## Accuracy",
         "",

@@ -31,6 +31,9 @@ CARD = "card.json"
 UNLIKELY = 0.01
 """Likelihood below which a present name is unlikely, for models without a card."""
 
+MOST_PROPOSALS = 100
+"""Largest number of proposals for a function; the time grows with its square."""
+
 WINDOW = 50_000
 """Number of nodes of graphs that are kept until they are given to the model."""
 
@@ -96,6 +99,12 @@ class NamedFile:
     problem: str = ""
 
 
+def check_top(top: int) -> None:
+    """Raise an error unless this is a number of proposals."""
+    if not isinstance(top, int) or isinstance(top, bool) or not 1 <= top <= MOST_PROPOSALS:
+        raise ValueError(f"top must be an integer from 1 to {MOST_PROPOSALS}, got {top!r}")
+
+
 def suggest_names(
     source: str | Callable[..., Any],
     top: int = 5,
@@ -110,8 +119,7 @@ def suggest_names(
         name: Name or qualified name; needed where the source defines several functions.
         model: Folder of a run of the task `naming`; by default the model that comes with magnetite.
     """
-    if not isinstance(top, int) or isinstance(top, bool) or top < 1:
-        raise ValueError(f"top must be a positive integer, got {top!r}")
+    check_top(top)
     namer = load_namer(model)
     function = _function(source, name)
     graph = _graph(function, namer)

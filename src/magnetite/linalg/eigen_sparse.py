@@ -87,7 +87,7 @@ def lowest_sparse(
     progress: Progress | None = None,
     invert: Invert | None = None,
 ) -> tuple[Float[Tensor, " k"], Shaped[Tensor, "k n"], Float[Tensor, " k"], float]:
-    """Eigenvalues, orthonormal eigenvectors (rows), residuals `‖Lγ − λγ‖ / ‖L‖`, none above `tolerance`, and resolution.
+    """Eigenvalues, orthonormal eigenvectors (rows), residuals `‖Lγ − λγ‖ / ‖L‖` up to `tolerance`, and the resolution.
 
     An eigenvalue may have been missed if it is below the k-th by no more than the resolution, relative to the k-th.
 

@@ -19,6 +19,7 @@ from magnetite.code.corpus.words import words_of
 from magnetite.code.features import to_digraphs
 from magnetite.code.functions import in_order
 from magnetite.code.graph import CodeGraph
+from magnetite.code.names import check_top
 from magnetite.code.source import build
 from magnetite.code.vocabulary import NONE, UNKNOWN, Vocabulary
 from magnetite.graphs import Digraphs
@@ -271,8 +272,6 @@ class Namer:
             functions: Sources of one function each, or graphs that `graph` made.
             top: Number of proposals per function.
         """
-        if top < 1:
-            raise ValueError(f"top must be a positive integer, got {top}")
         return [proposals for proposals, _ in self.judge(functions, [()] * len(functions), top)]
 
     def judge(
@@ -288,8 +287,7 @@ class Namer:
             present: The words of the present name of each function.
             top: Number of proposals per function.
         """
-        if top < 1:
-            raise ValueError(f"top must be a positive integer, got {top}")
+        check_top(top)
         found: list[tuple[Proposals, float | None]] = [([], None) for _ in functions]
         for groups, logits in self._logits(functions):
             probabilities = logits.softmax(-1)

@@ -50,6 +50,9 @@ SEED_OF_INPUTS = 17
 VARIANTS = 3
 """Largest number of networks for each one that is generated: itself, its twin and its reverse."""
 
+KNOWN_VARIANTS = 8
+"""Number of wirings of each of the smallest networks known."""
+
 MOST_KNOWN = 10_000
 """More networks than the evaluation set has."""
 
@@ -244,7 +247,9 @@ class Sorting(Task):
         """A whole split, or the evaluation set `known`, on `device`."""
         if split != KNOWN:
             return super().examples(split, device)
-        networks = known_networks(range(self.shortest, min(self.longest, max(OPTIMAL)) + 1))
+        # With inputs, each network is as many graphs.
+        variants = KNOWN_VARIANTS if self.inputs == 0 else KNOWN_VARIANTS // 4
+        networks = known_networks(range(self.shortest, min(self.longest, max(OPTIMAL)) + 1), variants)
         wrong = damaged(networks)
         smallest = torch.tensor([len(optimal(length)) if length in OPTIMAL else 0 for length in range(LONGEST + 1)])
         kinds = torch.where(wrong.sizes < smallest[wrong.lengths], 1, 2)

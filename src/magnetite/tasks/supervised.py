@@ -2,9 +2,9 @@
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -458,8 +458,17 @@ class Supervised(HeldTask):
         for name in self.data_set.classes.keys() & chosen.keys():
             missing = (chosen[name] < 0).nonzero()
             if len(missing):
-                raise ValueError(f"{side} feature {name!r} of {side} {int(missing[0])} is missing: give it a value")
-        return {name: _columns(name, values, side, name in self.continuous) for name, values in chosen.items()}
+                place = self._place(side, int(missing[0]))
+                raise ValueError(f"{side} feature {name!r} of {place} is missing: give it a value")
+        where = partial(self._place, side)
+        return {name: _columns(name, values, side, name in self.continuous, where) for name, values in chosen.items()}
+
+    def _place(self, side: str, row: int) -> str:
+        """A node or an edge, for messages."""
+        if side != "node":
+            return f"{side} {row}"
+        graph = int(torch.searchsorted(self.data_set.graphs.node_ptr, row, right=True)) - 1
+        return self.data_set.described(side, row, graph)
 
     def _row_weights(self, targets: Shaped[Tensor, "rows ..."]) -> Float[Tensor, " rows"]:
         if self.class_weights is None:
@@ -510,7 +519,7 @@ def _check_names(names: tuple[str, ...]) -> None:
         raise ValueError(f"target must be a name, or different names, got {names}")
 
 
-def _columns(name: str, values: Tensor, side: str, continuous: bool) -> Columns:
+def _columns(name: str, values: Tensor, side: str, continuous: bool, where: Callable[[int], str]) -> Columns:
     """What a model must know about a feature; an error if it cannot be read."""
     if values.ndim > 2 or values.is_complex() or 0 in values.shape[1:]:
         raise ValueError(
@@ -521,7 +530,7 @@ def _columns(name: str, values: Tensor, side: str, continuous: bool) -> Columns:
     if values.is_floating_point() or continuous:
         wrong = (~values.double().isfinite()).reshape(len(values), width).any(1).nonzero()
         if len(wrong):
-            raise ValueError(f"{side} feature {name!r} of {side} {int(wrong[0])} is not finite: replace it by a number")
+            raise ValueError(f"{side} feature {name!r} of {where(int(wrong[0]))} is not finite: replace it by a number")
         check_resolved(values, f"{side} feature {name!r}")
         return width
     if not len(values):

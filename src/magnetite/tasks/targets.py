@@ -332,7 +332,10 @@ def part_of(splits: Mapping[str, Any], split: str) -> Any:
 def as_ids(given: Any, split: str) -> Tensor:
     """Ids or a mask as a tensor."""
     try:
-        return (given if isinstance(given, Tensor) else torch.as_tensor(np.asarray(given))).cpu()
+        if not isinstance(given, Tensor):
+            given = np.asarray(given)
+            given = torch.as_tensor(given if given.size else given.astype(np.int64))
+        return given.cpu()
     except (TypeError, ValueError) as error:
         raise ValueError(f"the {split} split must be a list of ids or a mask, got {given!r:.60}") from error
 
