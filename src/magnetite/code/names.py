@@ -31,7 +31,7 @@ CARD = "card.json"
 UNLIKELY = 0.01
 """Likelihood below which a present name is unlikely, for models without a card."""
 
-MOST_PROPOSALS = 100
+MOST_PROPOSALS = 500
 """Largest number of proposals for a function; the time grows with its square."""
 
 WINDOW = 50_000
