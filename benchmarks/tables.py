@@ -811,6 +811,29 @@ def judged_networks() -> str:
     return accuracy_table(result("sorting-model")["card"]["metrics"])
 
 
+KNOWN_RUNS = {
+    "inputs-seed0": "recurrent, asked about inputs",
+    "inputs-recurrent": "recurrent, a fifth of the training",
+    "inputs-without-ports": "without ports",
+    "inputs-messages": "message passing",
+    "inputs-whole": "whole networks",
+}
+"""Runs of `python -m paper known-networks`, and what the table calls them."""
+
+
+def known_networks() -> str:
+    """How often models are right about the smallest sorting networks known and damaged copies, in Markdown."""
+    if not (ROOT / "results" / "known-networks.json").exists():
+        return "Not measured yet."
+    columns = ("balanced accuracy", "smallest", "one removed", "one rewired")
+    lines = [f"| model | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
+    for row in result("known-networks")["rows"]:
+        run, _, executed = row["run"].partition(": ")
+        name = f"{KNOWN_RUNS[run]}: {executed}" if executed else KNOWN_RUNS[run]
+        lines.append(f"| {name} | {' | '.join(f'{100 * row[column]:.1f} %' for column in columns)} |")
+    return "\n".join(lines)
+
+
 def slider_times() -> str:
     """Times of the explorer's slider of q, in Markdown."""
     if not (ROOT / "results" / "benchmark-explorer.json").exists():
@@ -957,9 +980,10 @@ def pages() -> dict[Path, str]:
             table(every),
             circuits(),
             every_row({name.capitalize(): (name, None) for name in ("chameleon", "squirrel")}),
-            copied("table-code"),
+            copied("two-cores/table-code"),
             copied("short/table-code"),
             copied("robustness-code"),
+            known_networks(),
         ],
         ROOT / "docs" / "results" / "claims.md": [copied("claims")],
         ROOT / "docs" / "concepts" / "reliability.md": [fuzzed(), validated()],
