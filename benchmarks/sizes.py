@@ -1,6 +1,6 @@
 """Time and memory of every encoder and every model on one graph of 100 to 1,000,000 nodes.
 
-python benchmarks/sizes.py [--limit 60] [--only magnetic gnn]
+python benchmarks/sizes.py [--limit 60] [--only magnetic gnn]    (docs/results/sizes.md: --limit 20)
 
 The graph is random, with three edges per node. Each cell runs in a process of its own, once to compile on a small graph
 and then once to measure: an encoder encodes, and a model makes one step of training (forward and backward, width 64,
@@ -39,6 +39,7 @@ ENCODERS: dict[str, Any] = {
     "walks": mt.RandomWalk(),
     "sparse walks": mt.SparseRandomWalk(top=32),
     "walk sums": mt.WalkSums(top=32),
+    "relatives": mt.Relatives(),
     "svd": mt.SVD(rank=8),
     "depth": mt.Depth(),
     "sinusoidal": mt.Sinusoidal(width=WIDTH),

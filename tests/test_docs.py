@@ -172,6 +172,8 @@ def check(program: str, arguments: list[str]) -> None:
         paper = importlib.import_module("paper.__main__")
         own = paper.OWN.get(arguments[2])
         parse(typer.main.get_command(own or paper.app), "paper", arguments[2 if own is None else 3 :])
+    elif program == "python" and arguments[0] == "-c":
+        compile(arguments[1], "-c", "exec")
     elif program == "python" and arguments[0] == "-m":
         assert importlib.util.find_spec(arguments[1])
     else:
