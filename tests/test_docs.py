@@ -330,6 +330,13 @@ def test_the_tables_of_training_name_all_tasks_encodings_and_options():
     assert names_in(options["model"]) - {"name"} <= {each.name for kind in MODELS.values() for each in fields(kind)}
 
 
+def test_the_table_of_packages_has_the_order_that_import_linter_checks():
+    packages = [name for cell in table("docs/contributing/architecture.md", "package") for name in cell.split(", ")]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = [layer for layer in contracts[0]["layers"] if layer not in ("__main__", "version")]
+    assert [name.strip("`").removesuffix("/").removesuffix(".py") for name in packages] == layers
+
+
 def test_every_command_is_in_the_api():
     page = (ROOT / "docs" / "api" / "commands.md").read_text()
     documented = {line.split()[0] for line in re.findall(r"\.\. command:: (.+)", page)}
