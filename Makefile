@@ -10,6 +10,11 @@ TORCH ?= torch==2.13.0
 CHROMIUM := command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1 || \
 	echo "Chromium is not installed: the browser tests are skipped"
 
+# Benchmarks of a machine without a GPU: not those that need one (CONTRIBUTING.md) or downloaded data (real_data.py), nor
+# the modules that others import. tables.py, which reads all results, runs last.
+BENCHMARKS := $(filter-out $(patsubst %,benchmarks/%.py,eigen_gpu models pair_head real_data real_models real_training \
+	relations sorting_encoded tables timing training),$(wildcard benchmarks/*.py))
+
 .PHONY: test lint demo explore docs screenshots bench slow fuzz clean
 
 test: lint
@@ -39,7 +44,7 @@ docs: $(VENV)/docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build
 
 bench: $(VENV)/dev
-	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+	for script in $(BENCHMARKS) benchmarks/tables.py; do $(BIN)/python $$script || exit 1; done
 
 slow: $(VENV)/dev
 	$(BIN)/python -m pytest -m slow -n 0

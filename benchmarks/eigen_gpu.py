@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from timing import needs_gpu
 from torch import Tensor
 
 from magnetite.io.record import Record
@@ -241,6 +242,7 @@ def main() -> None:
     if options.side:
         child(options)
         return
+    needs_gpu()
     record = Record("benchmark-eigen-gpu", options.seed)
     rows: list[dict[str, Any]] = []
     for side in options.sides:

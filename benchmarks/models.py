@@ -17,6 +17,7 @@ from unittest import mock
 import torch
 from rich.console import Console
 from rich.table import Table
+from timing import needs_gpu
 from torch import Tensor
 
 import magnetite as mt
@@ -157,11 +158,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--toy", action="store_true")
+    parser.add_argument("--toy", action="store_true", help="a small model, also without a GPU")
     parser.add_argument("--only", nargs="*", default=list(SETTINGS))
     options = parser.parse_args()
+    if not options.toy:
+        needs_gpu()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    record = Record("benchmark-models", options.seed)
+    record = Record("benchmark-models-toy" if options.toy else "benchmark-models", options.seed)
     table = Table("setting", "side", "compiled", "graphs/s", "of bare", "first step, s")
     result = {}
     for name in options.only:

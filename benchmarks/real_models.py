@@ -291,17 +291,6 @@ def build(model: str, encoding: str, parts: Parts) -> nn.GraphModel:
     )  # fmt: skip
 
 
-NAMES = {
-    "gps": "PyG `GPSConv`",
-    "dirgnn": "PyG `DirGNNConv`",
-    "gnn": "GNN",
-    "magnet": "MagNet",
-    "transformer": "transformer",
-    "sat": "SAT",
-    "hybrid": "transformer + GNN",
-}
-"""Models as the table calls them."""
-
 ROWS: tuple[tuple[str, str], ...] = (
     *(("gps", name) for name in ("none", *PYG, "magnetic")),
     *(("dirgnn", name) for name in ("none", *PYG, "magnetic")),

@@ -1,6 +1,6 @@
 """Time and memory of every encoder and every model on one graph of 100 to 1,000,000 nodes.
 
-python benchmarks/sizes.py [--limit 60] [--only magnetic gnn]
+python benchmarks/sizes.py [--limit 20] [--only magnetic gnn]
 
 The graph is random, with three edges per node. Each cell runs in a process of its own, once to compile on a small graph
 and then once to measure: an encoder encodes, and a model makes one step of training (forward and backward, width 64,
@@ -39,6 +39,7 @@ ENCODERS: dict[str, Any] = {
     "walks": mt.RandomWalk(),
     "sparse walks": mt.SparseRandomWalk(top=32),
     "walk sums": mt.WalkSums(top=32),
+    "relatives": mt.Relatives(),
     "svd": mt.SVD(rank=8),
     "depth": mt.Depth(),
     "sinusoidal": mt.Sinusoidal(width=WIDTH),
@@ -111,7 +112,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--limit", type=float, default=60, help="Seconds that a cell may take.")
+    parser.add_argument("--limit", type=float, default=20, help="Seconds that a cell may take.")
     parser.add_argument("--only", nargs="*", default=[*ENCODERS, *models()])
     parser.add_argument("--keep", action="store_true", help="Keep the other rows of an earlier measurement.")
     parser.add_argument("--sizes", nargs="*", type=int, default=list(SIZES))

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from rich.console import Console
+from timing import needs_gpu
 
 import magnetite as mt
 from magnetite.io.record import Record
@@ -58,7 +59,9 @@ def main() -> None:
     if options.once:
         print(json.dumps(measure(options.networks, options.device)))
         return
-    record = Record("benchmark-sorting-encoded", SEED)
+    if options.device != "cpu":
+        needs_gpu()
+    record = Record(f"benchmark-sorting-encoded{'-cpu' if options.device == 'cpu' else ''}", SEED)
     command = [sys.executable, __file__, "--once", "--device", options.device, "--networks", str(options.networks)]
     runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(2)]
     result = {name: json.loads(run.stdout) for name, run in zip(("first", "second"), runs, strict=True)}

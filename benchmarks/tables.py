@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # for paper
 
+from sizes import ENCODERS, SIZES  # noqa: E402
+from sizes import models as sized_models  # noqa: E402
+
 from magnetite.io.record import read_record  # noqa: E402
 from magnetite.io.storage import replacing  # noqa: E402
 from paper.charts import LENGTHS  # noqa: E402
@@ -591,31 +594,20 @@ def validated() -> str:
     return "\n".join(lines)
 
 
-SIZED_ENCODERS = (
-    "magnetic",
-    "laplacian",
-    "magnetic, 4 potentials (SPE)",
-    "walks",
-    "sparse walks",
-    "walk sums",
-    "svd",
-    "depth",
-    "sinusoidal",
-)
-SIZED_MODELS = ("transformer", "SAT", "linear attention", "gnn", "magnet")
-SIZES = ("100", "1000", "10000", "100000", "1000000")
-
-
-def sizes(of: Sequence[str]) -> str:
-    """Seconds and memory by the number of nodes, in Markdown; footnotes say why a size is refused."""
+def sizes(of: Iterable[str]) -> str:
+    """Seconds and memory by the number of nodes, in Markdown."""
     cells = result("benchmark-sizes")["cells"]
-    lines = [f"| | {' | '.join(f'{int(size):,}' for size in SIZES)} |", "|---" * (len(SIZES) + 1) + "|"]
-    lines += [f"| {name} | {' | '.join(sized(cells[name][size]) for size in SIZES)} |" for name in of if name in cells]
+    lines = [f"| | {' | '.join(f'{size:,}' for size in SIZES)} |", "|---" * (len(SIZES) + 1) + "|"]
+    for name in of:
+        measured = cells.get(name, {})
+        lines.append(f"| {name} | {' | '.join(sized(measured.get(str(size))) for size in SIZES)} |")
     return "\n".join(lines)
 
 
-def sized(found: dict[str, Any]) -> str:
-    """Seconds and memory of one cell."""
+def sized(found: dict[str, Any] | None) -> str:
+    """Seconds and memory of one cell; None if it was not measured yet."""
+    if found is None:
+        return "–"
     if "refused" in found:
         return "refused"
     if "seconds" not in found:
@@ -632,13 +624,11 @@ def sized(found: dict[str, Any]) -> str:
 
 def refusals() -> str:
     """The messages of the guards, in Markdown."""
-    cells = result("benchmark-sizes")["cells"]
-    found = [
-        (name, size, cells[name][size]["refused"]) for name in cells for size in SIZES if "refused" in cells[name][size]
-    ]
     seen: dict[str, tuple[str, str]] = {}
-    for name, size, message in found:
-        seen.setdefault(name, (size, message))
+    for name, row in result("benchmark-sizes")["cells"].items():
+        for size, found in row.items():
+            if "refused" in found:
+                seen.setdefault(name, (size, found["refused"]))
     return "\n".join(f"- {name}, {int(size):,} nodes: `{message}`" for name, (size, message) in seen.items())
 
 
@@ -987,7 +977,7 @@ def pages() -> dict[Path, str]:
         ],
         ROOT / "docs" / "results" / "claims.md": [copied("claims")],
         ROOT / "docs" / "concepts" / "reliability.md": [fuzzed(), validated()],
-        ROOT / "docs" / "results" / "sizes.md": [sizes(SIZED_ENCODERS), sizes(SIZED_MODELS), refusals()],
+        ROOT / "docs" / "results" / "sizes.md": [sizes(ENCODERS), sizes(sized_models()), refusals()],
         ROOT / "docs" / "howto" / "naming.md": [variants()],
         ROOT / "docs" / "howto" / "name-functions.md": [measured_names(), examples_of_names(), named_files()],
         ROOT / "docs" / "choosing.md": [chosen_potentials(), rule_times()],

@@ -1,6 +1,7 @@
-"""Shared by benchmarks: random graphs, timing, and memory bandwidth and options of those of GPU kernels."""
+"""Shared by benchmarks: random graphs, timing, the check for a GPU; memory bandwidth and options of GPU kernels."""
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,16 @@ from magnetite.io.record import Record
 
 REPEATS = 20
 """Number of repetitions on a GPU between two synchronisations."""
+
+
+def needs_gpu() -> None:
+    """End with one line and exit code 2 without a GPU, before results of one are replaced."""
+    if not torch.cuda.is_available():
+        print(
+            f"{Path(sys.argv[0]).name}: needs a GPU with CUDA, and torch finds none: run it on such a machine",
+            file=sys.stderr,
+        )
+        raise SystemExit(2)
 
 
 def begun(name: str, text: str | None, graphs: int) -> tuple[argparse.Namespace, str, Record]:

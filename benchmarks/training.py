@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from rich.console import Console
 from rich.table import Table
+from timing import needs_gpu
 from torch import Tensor
 
 from magnetite.batching import Batch
@@ -144,7 +145,7 @@ def main() -> None:
     """Measure, print the table, write the JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"))
-    parser.add_argument("--toy", action="store_true")
+    parser.add_argument("--toy", action="store_true", help="small models, also without a GPU")
     parser.add_argument("--only", nargs="*", default=list(SETTINGS))
     parser.add_argument("--encodings", nargs="*", default=list(ENCODINGS))
     parser.add_argument("--data", type=Path, help="a corpus, for naming")
@@ -153,7 +154,9 @@ def main() -> None:
     options = parser.parse_args()
     if "naming" in options.only and options.data is None:
         parser.error("naming needs --data, a corpus that `magnetite data functions` wrote")
-    record, result = Record("benchmark-training", seed=0), {}
+    if not options.toy:
+        needs_gpu()
+    record, result = Record("benchmark-training-toy" if options.toy else "benchmark-training", seed=0), {}
     table = Table("task", "encoding", "graphs/s", "bare", "of bare", "padded nodes per graph")
     for task in options.only:
         accelerator = accelerator_named("auto")

@@ -85,6 +85,8 @@ OWN: dict[str, typer.Typer] = {
 }
 """Commands with options of their own."""
 
+COMMANDS = ", ".join([*FIGURES, *TRAINED, *OWN])
+
 app = typer.Typer(
     add_completion=False, pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
 )
@@ -92,7 +94,7 @@ app = typer.Typer(
 
 @app.command(epilog="Example: python -m paper figure-sorting --budget 0.5 --only magnetic --out half")
 def main(
-    what: Annotated[str, typer.Argument(help=f"One of {', '.join([*FIGURES, *TRAINED])}.")],
+    what: Annotated[str, typer.Argument(help=f"One of {COMMANDS}.")],
     out: Annotated[Path, typer.Option(help="Folder of results: tables, figures and JSON files.")] = Path("results"),
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     budget: Annotated[float, typer.Option(help="Fraction of each training run to do.")] = 1.0,
@@ -104,10 +106,10 @@ def main(
     """Reproduce a figure of the paper: train missing cells, print the table, write the figure and a JSON file.
 
     A cell is one training run of a figure.
-    The two quick figures take minutes on two cores. `claims` compares the results with what the paper claims,
+    The three quick figures take minutes on two cores. `claims` compares the results with what the paper claims,
     `hypotheses` tests why some claims may not hold here. `table-code` is the table of function names, whose
-    rows `train-code` and `baselines-code` measure; these two, `robustness-code`, and `ship-namer` and `ship-sorting`,
-    which make the models that come with magnetite, have options of their own.
+    rows `train-code` and `baselines-code` measure. `ship-namer` and `ship-sorting` make the models that come with
+    magnetite. These and the commands after `table-code` have options of their own, which COMMAND --help lists.
     """
     if what in FIGURES:
         if only or budget != 1:
@@ -116,7 +118,7 @@ def main(
     elif what in TRAINED:
         TRAINED[what](Request(out, seed, budget, only, runs, device, train))
     else:
-        raise ValueError(f"unknown figure {what!r}: choose one of {', '.join([*FIGURES, *TRAINED])}")
+        raise ValueError(f"unknown command {what!r}: choose one of {COMMANDS}")
 
 
 if __name__ == "__main__":

@@ -3,17 +3,15 @@
 Its code generates the same random graphs as the playground: 400,000 graphs of 16 to 63 nodes, of which 5 % validate,
 and 5,000 test graphs of 64 to 71 nodes; errors are pooled over all node pairs. Its general digraphs may have
 self-loops, ours have none. Its best model reads 32 eigenvectors of each of ten potentials 0.05, 0.1, …, 0.5 through SPE
-and has a head for node pairs alone, without a transformer; 100 epochs of Adam at 1e-3, batches of 512. No cell reads
-walks between the two nodes, whose first non-zero entry is the distance.
+and has a head for node pairs alone, without a transformer; 100 epochs of Adam at 1e-3, batches of 512. It reports a
+test RMSE of 0.016 in DAGs, and of 0.124 with a single potential. No cell reads walks between the two nodes, whose first
+non-zero entry is the distance.
 """
 
 from typing import Any
 
 from paper.cells import FOUR_MILLION, Cell, Request
 from paper.charts import by_column
-
-PUBLISHED = {"multi-q-spe": 0.016, "single-q-spe": 0.124}
-"""Test RMSE of shortest distances in DAGs that the paper reports."""
 
 POTENTIALS = [round(0.05 * number, 2) for number in range(1, 11)]
 
@@ -52,7 +50,7 @@ def cells() -> list[Cell]:
 
 
 def figure(request: Request) -> None:
-    """Test errors of each encoding; `PUBLISHED` has those of the paper for DAGs."""
+    """Test errors of each encoding."""
     found = cells()
     rows = {cell.name: {metric: (cell.name, metric) for metric in ("rmse", "mae")} for cell in found}
     by_column("figure-multi-q", found, rows, request)

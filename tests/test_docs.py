@@ -15,7 +15,8 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,12 @@ from typer.testing import CliRunner
 import magnetite as mt
 from magnetite import cli
 from magnetite.cli import _tasks
+from magnetite.encodings import ENCODINGS
+from magnetite.nn.encoders import ENCODERS
+from magnetite.tasks import TASKS
+from magnetite.training.config import Data, Optim, Run
+from magnetite.training.encodings import SHORTHANDS, names_known
+from magnetite.training.models import MODELS
 from magnetite.training.trained import train
 
 ROOT = Path(__file__).parent.parent
@@ -172,6 +179,8 @@ def check(program: str, arguments: list[str]) -> None:
         paper = importlib.import_module("paper.__main__")
         own = paper.OWN.get(arguments[2])
         parse(typer.main.get_command(own or paper.app), "paper", arguments[2 if own is None else 3 :])
+    elif program == "python" and arguments[0] == "-c":
+        compile(arguments[1], "-c", "exec")
     elif program == "python" and arguments[0] == "-m":
         assert importlib.util.find_spec(arguments[1])
     else:
@@ -291,6 +300,48 @@ def test_every_public_name_is_in_the_api(name):
 def is_plain(item: Any) -> bool:
     """Modules, which have pages of their own, and the version."""
     return inspect.ismodule(item) or isinstance(item, str)
+
+
+def table(page: str, first: str) -> dict[str, list[str]]:
+    """Rows of the table of a page whose heading begins with this word: further cells by the first one."""
+    lines = iter((ROOT / page).read_text(encoding="utf-8").splitlines())
+    while not next(lines).startswith(f"| {first} |"):
+        pass
+    cells = [line.strip("|").split("|") for line in takewhile(lambda line: line.startswith("|"), lines)][1:]
+    return {name.strip(): rest for name, *rest in cells}
+
+
+def names_in(cell: str) -> set[str]:
+    return set(re.findall(r"`([\w-]+)`", cell))
+
+
+def own(kinds: dict[str, Any]) -> dict[str, Any]:
+    """Without those that other tests and paper/ add."""
+    return {name: kind for name, kind in kinds.items() if kind.__module__.startswith("magnetite.")}
+
+
+def test_the_tables_of_training_name_all_tasks_encodings_and_options():
+    page = "docs/howto/training.md"
+    assert set().union(*map(names_in, table(page, "task"))) == set(own(TASKS))
+    encodings = table(page, "name")
+    named = set().union(*map(names_in, encodings))
+    assert set(own(ENCODINGS)) | set(SHORTHANDS) <= named <= set(names_known())
+    assert named | set().union(*(names_in(encoder) for _, encoder in encodings.values())) >= set(own(ENCODERS))
+    options = {name.strip("`"): rest[0] for name, rest in table(page, "table").items()}
+    for name, kind in (("optim", Optim), ("data", Data), ("run", Run)):
+        assert names_in(options[name]) == {field.name for field in fields(kind)}, name
+    (models,) = re.findall(r"`name` \(([\w, ]+)\)", options["model"])
+    assert models.split(", ") == list(own(MODELS))
+    assert names_in(options["model"]) - {"name"} <= {
+        each.name for kind in own(MODELS).values() for each in fields(kind)
+    }
+
+
+def test_the_table_of_packages_has_the_order_that_import_linter_checks():
+    packages = [name for cell in table("docs/contributing/architecture.md", "package") for name in cell.split(", ")]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = [layer for layer in contracts[0]["layers"] if layer not in ("__main__", "version")]
+    assert [name.strip("`").removesuffix("/").removesuffix(".py") for name in packages] == layers
 
 
 def test_every_command_is_in_the_api():

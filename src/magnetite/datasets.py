@@ -18,6 +18,7 @@ from torch_geometric.data import Data, InMemoryDataset
 from magnetite.encodings.cache import UNCLEAR, code_of
 from magnetite.graphs import Digraphs
 from magnetite.io.storage import DamagedFile, read_tensors, write_tensors
+from magnetite.packed import starts
 from magnetite.tasks import Distances, Examples, Sorting, Task
 from magnetite.tasks.base import check_split
 from magnetite.tasks.shards import MANIFEST, claim, read, shard_name, write
@@ -203,5 +204,5 @@ def _joined(parts: list[Columns]) -> tuple[Data, dict[str, Tensor]]:
         values, pointers = zip(*(part[name] for part in parts), strict=True)
         data[name] = torch.cat(values, dim=-1 if name == "edge_index" else 0)
         counts = torch.cat([pointer.diff() for pointer in pointers])
-        slices[name] = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
+        slices[name] = starts(counts)
     return data, slices

@@ -19,6 +19,7 @@ from jaxtyping import Int, UInt8
 from torch import Tensor
 
 from magnetite.io.storage import DamagedFile, read_tensors, write_tensors
+from magnetite.linalg.pointers import starts
 from magnetite.version import __version__
 
 Axis = Literal["graph", "node", "edge", "pair", "query", "name"]
@@ -418,15 +419,6 @@ def _check_names(graphs: Named) -> None:
     inner = stored[begins[begins < stored.size]] & 0xC0 == 0x80  # a byte within a character
     if inner.any():
         raise ValueError("name_lengths split a character of name_bytes: set names with replace(names=…)")
-
-
-def starts(counts: Int[Tensor, " graphs"]) -> Int[Tensor, " starts"]:
-    """Pointers to where each graph begins, from the number of entries per graph.
-
-    >>> starts(torch.tensor([2, 0, 3])).tolist()
-    [0, 2, 2, 5]
-    """
-    return torch.nn.functional.pad(counts.cumsum(0), (1, 0))
 
 
 def counts_of(pointer: Int[Tensor, " starts"], ids: Int[Tensor, " chosen"]) -> Int[Tensor, " chosen"]:

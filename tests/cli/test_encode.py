@@ -71,6 +71,16 @@ def test_tables_have_nan_beyond_the_last_eigenpair_and_number_the_potentials(tmp
     assert cells["re_1_1"] != "nan"
 
 
+@pytest.mark.parametrize("encoding", ["walks", "sparse-walks", "relatives"])
+def test_tables_of_node_pairs_are_refused_before_encoding(tmp_path, monkeypatch, capsys, encoding):
+    (tmp_path / "g.csv").write_text("a,b\nb,c\n")
+    monkeypatch.setattr("magnetite.cli.encode._with_progress", None)
+    arguments = "encode", tmp_path / "g.csv", "--encoding", encoding, "--out", tmp_path / "pe.csv"
+    code, _, stderr = call(monkeypatch, capsys, *arguments)
+    assert code == 2 and "encodes node pairs, not nodes: use" in stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["g.csv"]
+
+
 def test_pair_encodings_are_written_as_arrays_only(tmp_path, odd):
     walks = mt.RandomWalk()(odd[:2])
     with pytest.raises(ValueError, match=r"\.npz"):
@@ -87,6 +97,9 @@ def test_pair_encodings_are_written_as_arrays_only(tmp_path, odd):
         ("magnetic", {"relative_q": [0.5, 1.0]}, mt.MagneticLaplacian(k=16, q=(mt.Relative(0.5), mt.Relative(1.0)))),
         ("laplacian", {"k": 3, "normalised": False}, mt.Laplacian(k=3, normalised=False)),
         ("walks", {"steps": 5}, mt.RandomWalk(steps=5)),
+        ("sparse-walks", {"steps": 2, "top": 5}, mt.SparseRandomWalk(steps=2, top=5)),
+        ("walk-sums", {"restart": 0.2, "top": 5}, mt.WalkSums(restart=0.2, top=5)),
+        ("relatives", {"reach": 2, "top": 5}, mt.Relatives(reach=2, top=5)),
         ("svd", {"k": 3}, mt.SVD(rank=3)),
         ("sinusoidal", {"k": 4}, mt.Sinusoidal(width=4)),
         ("depth", {}, mt.Depth()),

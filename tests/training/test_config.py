@@ -7,13 +7,13 @@ import torch
 
 import magnetite as mt
 from magnetite import Adaptive, MagneticLaplacian, Relative
-from magnetite.encodings import ENCODINGS
+from magnetite.encodings import DEFAULT_SIZE, ENCODINGS
 from magnetite.encodings.checks import domain_of, field_hints
 from magnetite.nn.encoders import ENCODERS
 from magnetite.nn.module import describe, rebuild
 from magnetite.tasks import TASKS, Sorting, Supervised
 from magnetite.training.config import Config, Data, Optim, Run, configuration, merge
-from magnetite.training.encodings import DEFAULT_SIZE, PositionalEncodings, names_known
+from magnetite.training.encodings import PositionalEncodings, names_known
 from magnetite.training.models import MODELS, Transformer, build_model
 from magnetite.training.options import options_of
 

@@ -179,7 +179,7 @@ def restricted(encoding: Packed, sample: Sample, name: str) -> Any:
         return _restricted_pairs(encoding, sample, nodes, node_ptr)
     raise ValueError(
         f"encoding {name!r} has features of all node pairs, which sampled subgraphs do not have: use one with node "
-        "vectors (magnetic, svd, sparse-walks), or data.neighbours=[] to train on whole graphs"
+        "vectors (magnetic, svd, walk-sums), or data.neighbours=[] to train on whole graphs"
     )
 
 

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
-from magnetite.packed import INTEGERS, REALS, Axis, Dtypes, Packed, first_outside
+from magnetite.packed import INTEGERS, REALS, Axis, Dtypes, Packed, first_outside, starts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,7 +69,7 @@ class QueryPairs(Packed):
         """
         graph, source, target = all_nodes(graphs.sizes)
         labels = torch.zeros_like(graph, dtype=torch.int16)
-        query_ptr = torch.nn.functional.pad((graphs.sizes**2).cumsum(0), (1, 0))
+        query_ptr = starts(graphs.sizes**2)
         return cls(node_ptr=graphs.node_ptr, query_ptr=query_ptr, nodes=torch.stack([source, target]), labels=labels)
 
     @property

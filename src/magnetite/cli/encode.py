@@ -12,12 +12,23 @@ from rich.table import Table
 
 from magnetite.cli._device import device_named
 from magnetite.cli._workers import FAILED, LISTED, RAY
-from magnetite.encodings import ENCODINGS, Depth, Eigenpairs, Laplacian, MagneticLaplacian, RandomWalk
+from magnetite.encodings import (
+    DEFAULT_SIZE,
+    ENCODINGS,
+    Depth,
+    Eigenpairs,
+    Laplacian,
+    MagneticLaplacian,
+    RandomWalk,
+    Relatives,
+    SparseRandomWalk,
+    WalkSums,
+)
 from magnetite.encodings.advice import COLUMNS
 from magnetite.encodings.advice import advise as find_advice
 from magnetite.encodings.cache import Encoding, cached, shards
 from magnetite.encodings.encoded import MANIFEST
-from magnetite.encodings.stored import node_table
+from magnetite.encodings.stored import has_node_table, node_table
 from magnetite.graphs import FORMATS, Digraphs, node_numbers, read_graphs
 from magnetite.io.files import (
     TABLE_WRITERS,
@@ -36,10 +47,12 @@ if TYPE_CHECKING:
     from magnetite.corpus import Progress as EncodingProgress
 
 SIZES = ("k", "rank", "width", "cap")
-"""Fields that `--k` may set; each encoding has one of them."""
+"""Fields that `--k` may set; each encoding has at most one of them."""
 
-DEFAULT_SIZE = 16
-"""`--k` for encodings whose size has no default."""
+
+def _having(field: str) -> str:
+    """The encodings that have a field, for a help text."""
+    return ", ".join(name for name, kind in ENCODINGS.items() if field in {each.name for each in fields(kind)})
 
 
 def encode(
@@ -100,10 +113,24 @@ def encode(
         ),
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(help="walks: number of steps.", show_default=str(RandomWalk.steps))
+        int | None, typer.Option(help=f"{_having('steps')}: number of steps.", show_default=str(RandomWalk.steps))
     ] = None,
     restart: Annotated[
-        float | None, typer.Option(help="walks: restart probability of PageRank.", show_default=str(RandomWalk.restart))
+        float | None,
+        typer.Option(
+            help=f"{_having('restart')}: restart probability of PageRank.", show_default=str(RandomWalk.restart)
+        ),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            help=f"{_having('top')}: largest number of nodes kept per node, the likeliest or nearest.",
+            show_default=f"{SparseRandomWalk.top}; walk-sums: {WalkSums.top}; relatives: {Relatives.top}",
+        ),
+    ] = None,
+    reach: Annotated[
+        int | None,
+        typer.Option(help=f"{_having('reach')}: largest number of steps.", show_default=str(Relatives.reach)),
     ] = None,
     weight: Annotated[
         str | None,
@@ -165,7 +192,7 @@ def encode(
     if out is None:
         raise ValueError("--out is missing: name the file to write, or use --advise")
     options = {"k": k, "q": q, "relative_q": relative_q, "normalised": normalised, "convention": convention}
-    method = make_encoding(encoding, options | {"steps": steps, "restart": restart})
+    method = make_encoding(encoding, options | {"steps": steps, "restart": restart, "top": top, "reach": reach})
     corpus = {"--workers": workers, "--ray": ray, "--format": file_format}
     if any(value is not None for value in corpus.values()) or any(_is_corpus(path) for path in inputs):
         left_out = {"--nodes": nodes, "--plot": plot, "--vector": vector, "--cache": cache}
@@ -177,7 +204,7 @@ def encode(
     check_outputs([out, *([plot] if plot else [])], [*inputs, *([nodes] if nodes else [])])
     _check_cache(cache, inputs)
     check_output(out)
-    if out.suffix in TABLE_WRITERS and isinstance(method, RandomWalk):
+    if out.suffix in TABLE_WRITERS and not has_node_table(method):
         raise ValueError(
             f"{encoding} encodes node pairs, not nodes: use {' or '.join(TENSOR_WRITERS)} instead of {out}"
         )

@@ -35,9 +35,6 @@ _NODE_TYPES = """
 NODE_TYPES = frozenset(_NODE_TYPES.split())
 """The 97 node types of Python 3.6 that a parsed function can have."""
 
-EDGE_FLAGS = {"FIELD": (0, 0), "FIELD_INVERSE": (0, 1), "NEXT_TOKEN": (1, 0), "NEXT_TOKEN_INVERSE": (1, 1)}
-"""OGB's two flags of each edge type: is it a next-token edge, is it inverted."""
-
 ATTRIBUTES = ("name", "arg", "id", "attr")
 """Fields that hold a node's attribute, in OGB's order; `s` and `n` are the values of constants."""
 

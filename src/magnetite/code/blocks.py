@@ -29,6 +29,8 @@ from magnetite.io.storage import (
 )
 
 SPLITS = ("train", "valid", "test")
+"""The parts of every data set, here and in `magnetite.tasks`."""
+
 MANIFEST = "blocks.json"
 ADVICE = "choose another folder, or remove the file and write the blocks again, which keeps undamaged ones"
 

@@ -37,6 +37,9 @@ from magnetite.io.streams import IntegerRows, explained, json_rows, text_lines
 from magnetite.version import __version__
 from magnetite.workers.processes import process_pool
 
+OGB_GRAPHS = ("ogb", "ogb-directed")
+"""The kinds of graphs that only OGB's Code2 has: its own."""
+
 Graphs = Literal["ogb", "ogb-directed", "dataflow", "ast", "ast-directed", "tokens", "dataflow-sequential"]
 """OGB's own graphs, with or without inverse edges, or graphs that are built from the source."""
 
@@ -162,7 +165,7 @@ class Code2:
         wanted = [place for place in self.places(size, splits) if place not in set(done)]
         options = _Options(graphs, self.attributes if attributes is None else attributes, mask, keep_docstrings)
         work: Callable[[Any], Any]
-        if graphs in ("ogb", "ogb-directed"):
+        if graphs in OGB_GRAPHS:
             contents, work = self._trees, _OfTrees(self.folder, self.types, self._attributes, options)
         else:
             contents, work = self._sources, _OfSources(options)

@@ -18,7 +18,7 @@ import torch
 from magnetite.code import blocks as stored
 from magnetite.code import corpus
 from magnetite.code.blocks import SPLITS, Block, Place
-from magnetite.code.code2 import LABELS, Code2
+from magnetite.code.code2 import LABELS, OGB_GRAPHS, Code2
 from magnetite.code.corpus.extraction import cut_function
 from magnetite.code.corpus.stored import DESCRIPTION
 from magnetite.code.features import Arrays, digraphs_of, packed_arrays
@@ -64,7 +64,7 @@ class Functions:
 
     Args:
         folder: A corpus that `magnetite data functions` wrote, or the folder of OGB's Code2.
-        graphs: Kind of the graphs: dataflow, ast, ast-directed or tokens; of Code2 also ogb or ogb-directed.
+        graphs: Kind of the graphs, as in `code.build`; of Code2 also ogb or ogb-directed.
         mask: Where the function's name is hidden, see `code.build`.
         keep_docstrings: Whether docstrings become nodes.
     """
@@ -76,7 +76,7 @@ class Functions:
 
     def __post_init__(self) -> None:
         if (self.folder / DESCRIPTION).is_file():
-            if self.graphs.startswith("ogb"):
+            if self.graphs in OGB_GRAPHS:
                 raise ValueError(
                     f"graphs {self.graphs!r} are those of OGB's Code2, and {self.folder} is a corpus: try ast"
                 )
@@ -185,7 +185,7 @@ class Functions:
         }
 
     def _built(self, done: Collection[Place], workers: int) -> Iterator[Block]:
-        if self.graphs.startswith("ogb") and isinstance(self.source, Code2):
+        if self.graphs in OGB_GRAPHS and isinstance(self.source, Code2):
             texts = tuple(self.source.attributes.texts)
             kind: Any = self.graphs
             for block in self.source.blocks(kind, size=BLOCK, workers=workers, done=done):

@@ -25,6 +25,9 @@ ENCODINGS: dict[str, type[Any]] = {
 }
 """The encodings by their names on the command line, in configurations and in the documentation."""
 
+DEFAULT_SIZE = 16
+"""Size (`k`, `rank`, `width`) of encodings whose size has no default, on the command line and in configurations."""
+
 __all__ = [
     "ENCODINGS",
     "SVD",

@@ -202,18 +202,6 @@ class TopPairs(Named):
         if node is not None:
             raise ValueError(f"landing nodes of node {node} are outside its graph: {self.landing[node].tolist()}")
 
-    def sums(self) -> NodeEncoding:
-        """One vector per landing node `v`: `Σ_u p(u→v)` and `Σ_u p(u→v)²` of every feature, `[n, 2f]`.
-
-        The sums are over the start nodes that keep `v` among their likeliest landing nodes.
-        """
-        found = self.landing >= 0
-        target = (self.landing.long() + self.node_ptr[self.node_graph][:, None])[found]
-        values = self.values[found]
-        both = torch.cat([values, values.square()], dim=1)
-        sums = both.new_zeros((len(self.landing), both.shape[1])).index_add_(0, target, both)
-        return NodeEncoding(node_ptr=self.node_ptr, values=sums)
-
     def __repr__(self) -> str:
         return f"TopPairs({len(self)} graphs, top {self.landing.shape[1]}, {self.values.shape[-1]} features)"
 

@@ -4,14 +4,15 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from magnetite.encodings.cache import Encoding
 from magnetite.encodings.encoded import Encoded, EncodedCorpus, is_corpus, is_encoded
-from magnetite.encodings.results import RESULTS, Eigenpairs, NodeEncoding
+from magnetite.encodings.results import RESULTS, Eigenpairs, NodeEncoding, PairEncoding, TopPairs
 from magnetite.graphs import FORMATS, read_graphs
 from magnetite.io.delimited import rows_of, text_of
 from magnetite.io.files import TABLE_WRITERS, TENSOR_WRITERS, Column, explain_errors
@@ -91,6 +92,17 @@ def read_encoding(path: Path) -> Named:
             kind = read_tensors(path, verify=False)[1].get("kind", "")
             return RESULTS[kind].load(path)  # pyright: ignore[reportReturnType]
         return _of_arrays(arrays_of(path)) if path.suffix == ".npz" else _of_table(read_table(path))
+
+
+def has_node_table(encoding: Encoding[Packed]) -> bool:
+    """Whether the results of an encoding can be written as a table with one row per node, as far as it says.
+
+    >>> from magnetite.encodings import Depth, Relatives
+    >>> has_node_table(Depth()), has_node_table(Relatives())
+    (True, False)
+    """
+    kind = get_type_hints(type(encoding).__call__).get("return")
+    return kind not in (PairEncoding, TopPairs)
 
 
 def node_table(encoding: Packed, names: list[str]) -> dict[str, Column]:

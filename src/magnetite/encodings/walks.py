@@ -70,7 +70,7 @@ class RandomWalk:
         if largest > PAIRS_UP_TO:
             raise ValueError(
                 f"RandomWalk supports graphs of at most {PAIRS_UP_TO} nodes, got {largest}: for one vector per node, "
-                f"use SparseRandomWalk(steps={self.steps}, restart={self.restart}, top=64)(graphs).sums()"
+                f"use WalkSums(steps={self.steps}, restart={self.restart})(graphs)"
             )
 
     def __call__(self, graphs: Digraphs) -> PairEncoding:
@@ -82,7 +82,7 @@ class RandomWalk:
             needed,
             graphs.device,
             f"{self} of {graphs}",
-            "take fewer steps, fewer graphs at once, or SparseRandomWalk(…)(graphs).sums()",
+            f"take fewer steps, fewer graphs at once, or WalkSums(steps={self.steps}, restart={self.restart})(graphs)",
         )
         small = graphs.sizes <= KERNEL_UP_TO if graphs.device.type == "cpu" else torch.zeros(len(graphs)) > 0
         if len(graphs) and bool(small.all()):
@@ -112,7 +112,7 @@ class SparseRandomWalk:
 
     The start node comes first if a walk can land there, then the nodes with the largest sums of features. With
     `tolerance=0` and `restart=None` the features are exact; otherwise `TopPairs.lost` bounds the error.
-    `TopPairs.sums` turns them into one vector per node, for any model.
+    `WalkSums` turns them into one vector per node, for any model.
 
     Args:
         steps: Number of powers k.

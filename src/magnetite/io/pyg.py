@@ -9,6 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from magnetite.io.interop import EdgeList, check_pyg, detached, is_feature
+from magnetite.linalg.pointers import starts
 
 SIZED_BY = ("x", "pos", "feat", "node_type")
 """Node attributes from which PyG infers the number of nodes."""
@@ -69,7 +70,7 @@ def stored_graphs(found: Stored) -> dict[str, Any] | None:
     edges, weights, ptr = found.values["edge_index"], found.values.get("edge_weight"), found.slices["edge_index"]
     if not _is_edge_index(edges) or edges.shape[1] != int(ptr[-1]):
         return None
-    node_ptr = _starts(found.sizes)
+    node_ptr = starts(found.sizes)
     if found.shifted:
         first = torch.repeat_interleave(node_ptr[:-1], ptr.diff()).to(edges.device)
         edges = edges - first
@@ -158,7 +159,3 @@ def _is_edge_index(edges: Any) -> bool:
     """Whether this needs no conversion: everything else is converted, or refused with a message, by `EdgeList`."""
     plain = isinstance(edges, Tensor) and edges.dtype == torch.int64 and edges.layout == torch.strided
     return plain and edges.ndim == 2 and edges.shape[0] == 2
-
-
-def _starts(counts: Int[Tensor, " graphs"]) -> Int[Tensor, " starts"]:
-    return torch.nn.functional.pad(counts.cumsum(0), (1, 0))

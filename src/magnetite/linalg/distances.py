@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Bool, Int, Int16
 from torch import Tensor
 
+from magnetite.linalg.pointers import starts
 from magnetite.linalg.threads import spread
 
 SPAN = 256
@@ -102,7 +103,7 @@ def dense_spans(sizes: Int[Tensor, " graphs"], entries: int) -> Iterator[tuple[i
 def _searched(edges: Tensor, node_ptr: Tensor, edge_ptr: Tensor, undirected: bool) -> Int16[Tensor, " pairs"]:
     from magnetite.kernels.cpu.distances import all_pairs  # here, so that numba is loaded only when it is used
 
-    pair_ptr = torch.nn.functional.pad((node_ptr.diff() ** 2).cumsum(0), (1, 0))
+    pair_ptr = starts(node_ptr.diff() ** 2)
     distances = torch.empty(int(pair_ptr[-1]), dtype=torch.int16)
     nodes, links, pairs = node_ptr.numpy(), edge_ptr.numpy(), pair_ptr.numpy()
     ends = edges.to(torch.int32).contiguous().numpy()  # one type, so that the kernel is compiled once

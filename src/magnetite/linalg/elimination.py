@@ -75,13 +75,13 @@ def lowest_by_elimination(
 
 
 def _largest(
-    inverse: Inverse, known: Tensor, wanted: int, random: torch.Generator, tolerance: float
+    inverse: Inverse, known: Tensor, count: int, random: torch.Generator, tolerance: float
 ) -> tuple[Tensor, Tensor] | None:
-    """Up to `wanted` largest eigenpairs of the inverse, of one order of magnitude, orthogonal to the known vectors."""
+    """Up to `count` largest eigenpairs of the inverse, of one order of magnitude, orthogonal to the known vectors."""
     n = inverse.size
     room = min(n - known.shape[1], max(BASIS_NUMBERS // n, 4 * BLOCK))
     basis, images = inverse.empty(), inverse.empty()
-    block, due = torch.randn((n, BLOCK), dtype=inverse.dtype, generator=random), 2 * BLOCK + wanted
+    block, due = torch.randn((n, BLOCK), dtype=inverse.dtype, generator=random), 2 * BLOCK + count
     worst: list[float] = []
     while basis.shape[1] < room:
         block = _orthonormal(block, known, basis)[:, : room - basis.shape[1]]
@@ -101,13 +101,13 @@ def _largest(
         small = basis.mH @ images
         values, turns = torch.linalg.eigh((small + small.mH) / 2)
         values, turns = values.flip(0), turns.flip(1)
-        some = turns[:, :wanted]
-        residual = torch.linalg.vector_norm(images @ some - basis @ some * values[:wanted], dim=0)
-        near = values[:wanted] >= NEAR * values[0]
+        some = turns[:, :count]
+        residual = torch.linalg.vector_norm(images @ some - basis @ some * values[:count], dim=0)
+        near = values[:count] >= NEAR * values[0]
         done = residual <= tolerance * values[0]
         if bool((done | ~near).all()) or basis.shape[1] == n - known.shape[1]:
-            count = max(int(near.sum()), 1)
-            return values[:count], basis @ turns[:, :count]
+            close = max(int(near.sum()), 1)
+            return values[:close], basis @ turns[:, :close]
         worst.append(float(residual[near].max() / values[0]))
         if worst[-1] < FLOOR[0] and len(worst) > FLOOR[1] and worst[-1] > worst[-1 - FLOOR[1]] / 2:
             return None

@@ -15,6 +15,7 @@ from magnetite.linalg.elimination import lowest_by_elimination
 from magnetite.linalg.inverse import Eliminator, Inverse
 from magnetite.linalg.laplacian import Operator, dense_adjacency
 from magnetite.linalg.pairs import NodePairs, pair_edges
+from magnetite.linalg.pointers import starts
 from magnetite.linalg.scale import divided, exponents, times_power
 from magnetite.linalg.sparse import SparseHermitian, gauged_laplacian, inner, sparse_laplacian
 from magnetite.linalg.threads import single_threaded
@@ -196,9 +197,9 @@ def _solve_small(edges, weights, component, local, sizes, operator: Operator, k:
     order = torch.argsort(home, stable=True)[int((home < 0).sum()) :]
     inside = local[edges[:, order].long()]
     heavy = None if weights is None else weights[order]
-    edge_ptr = torch.nn.functional.pad(torch.bincount(home[order], minlength=len(chosen)).cumsum(0), (1, 0))
+    edge_ptr = starts(torch.bincount(home[order], minlength=len(chosen)))
     nodes = torch.argsort(place[component], stable=True)[int((place[component] < 0).sum()) :]
-    node_ptr = torch.nn.functional.pad(sizes[chosen].cumsum(0), (1, 0))
+    node_ptr = starts(sizes[chosen])
     k = min(k, int(sizes[chosen].max())) if len(chosen) else k
     solved = lowest_of_graphs(inside, edge_ptr, sizes[chosen], heavy, operator, k)
     for graph in (~solved.passed).nonzero().squeeze(1).tolist():

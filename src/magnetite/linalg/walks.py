@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
+from magnetite.linalg.pointers import starts
 from magnetite.linalg.scale import divided
 from magnetite.linalg.threads import cores, on_cores, spread
 
@@ -99,7 +100,7 @@ def pair_walks(
         sizes.numpy(),
     )
     before, after, width = _indices(steps, restart is not None, 2 if reverse else 1)
-    pair_ptr = torch.nn.functional.pad(sizes.square().cumsum(0), (1, 0)).numpy()
+    pair_ptr = starts(sizes.square()).numpy()
     values = torch.empty((int(pair_ptr[-1]), width), dtype=dtype)
     options = steps, restart or -1.0, before, after
 

@@ -205,7 +205,7 @@ class GCN(Module):
 
 
 class DirGNNStep(torch.nn.Module):
-    """`h ← σ(W h + α W' S h + (1 − α) W'' P h)`; `S` averages over successors, `P` over predecessors."""
+    """`h ← σ(W h + α W' S h + (1 − α) W'' P h)` with `S = D_out^{-1/2} A D_in^{-1/2}` (successors) and `P = Sᵀ`."""
 
     def __init__(self, width: int, alpha: float, activation: str):
         super().__init__()

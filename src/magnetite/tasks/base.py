@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int, Int16
 from torch import Tensor
 
 from magnetite.batching import Batch, QueryPairs
+from magnetite.code.blocks import SPLITS
 from magnetite.encodings.checks import check_fields, unchanged_later
 from magnetite.graphs import Digraphs
 from magnetite.linalg.potential import Adaptive, Potential
@@ -19,8 +20,6 @@ from magnetite.nn.embeddings import Embeddings
 from magnetite.nn.heads import Head
 from magnetite.packed import Axis, Dtypes, Packed, check_pairs, starts
 from magnetite.tasks.metrics import Metric
-
-SPLITS = ("train", "valid", "test")
 
 STREAM = len(SPLITS)
 """Number of the stream of fresh data; the splits have the numbers before it, so no two have examples in common."""

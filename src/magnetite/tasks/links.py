@@ -90,20 +90,20 @@ def split_links(
     negatives = check_options(target, negatives, folds)
     data = data_set(data)
     edges = _Edges.of(data.graphs)
-    asked = ~edges.loops & (True if target == "existence" else ~edges.both_ways)
-    if not asked.any():
+    queried = ~edges.loops & (True if target == "existence" else ~edges.both_ways)
+    if not queried.any():
         kept = "all are self-loops" if target == "existence" else "all are self-loops or exist in both directions"
         count = len(edges.source)
         raise ValueError(f"the data have no edge to predict the {target} of ({count} edges; {kept})")
-    found = _split(data, edges, asked, splits, reverse_in_training, seed)
-    asked &= found.split >= 0
-    dealt = asked & (found.by_graph | (found.split == 0))
+    found = _split(data, edges, queried, splits, reverse_in_training, seed)
+    queried &= found.split >= 0
+    dealt = queried & (found.by_graph | (found.split == 0))
     fold = _folds(edges.unit(reverse_in_training), edges.graph, dealt, folds, seed)
     views = _Views(found, np.where(dealt, fold, -1), folds, len(data.graphs))
     if target == "direction":
-        pairs = _direction(edges, asked, views, seed)
+        pairs = _direction(edges, queried, views, seed)
     else:
-        pairs = _existence(edges, asked, views, negatives, found.negatives, reverse_in_training, seed)
+        pairs = _existence(edges, queried, views, negatives, found.negatives, reverse_in_training, seed)
     _check_labels(pairs, target, negatives)
     return _data_set(data, pairs, views)
 
@@ -181,11 +181,11 @@ class _Split:
     negatives: Mapping[str, Int[np.ndarray, "2 pairs"]]
 
 
-def _split(data: DataSet, edges: _Edges, asked: Mask, splits: Any, reverse: bool, seed: int) -> _Split:
+def _split(data: DataSet, edges: _Edges, queried: Mask, splits: Any, reverse: bool, seed: int) -> _Split:
     graphs = data.graphs
     chosen = chosen_split(data, graphs.edge_features, splits)
     if isinstance(chosen, tuple):
-        return _Split(_drawn(chosen, edges, asked, reverse, seed), False, {})
+        return _Split(_drawn(chosen, edges, queried, reverse, seed), False, {})
     lists = {split: _edge_list(part_of(chosen, split), split) for split in SPLITS}
     # [2, 2] may have a pair per row or per column: it is read as the other splits are.
     by_row = any(listed is not None and listed.shape[0] != 2 for listed in lists.values())
@@ -200,11 +200,11 @@ def _split(data: DataSet, edges: _Edges, asked: Mask, splits: Any, reverse: bool
         for split, listed in pairs.items()
     }
     by_graph = len(graphs) > 1 and all(_of_graphs(as_ids(mask, name), graphs) for name, mask in masks.items())
-    split = np.full(len(asked), -1)
+    split = np.full(len(queried), -1)
     for name, mask in given_masks(masks, torch.from_numpy(edges.graph), len(graphs), "edge").items():
         split[mask.numpy()] = SPLITS.index(name)
     for name in SPLITS:
-        if not (asked & (split == SPLITS.index(name))).any():
+        if not (queried & (split == SPLITS.index(name))).any():
             raise ValueError(f"the {name} split has no edge to predict: give every split at least one")
     _check_parallel(edges, split)
     if not (by_graph or reverse):
@@ -214,20 +214,20 @@ def _split(data: DataSet, edges: _Edges, asked: Mask, splits: Any, reverse: bool
     return _Split(split, by_graph, {name: pairs for name, pairs in negatives.items() if pairs is not None})
 
 
-def _drawn(fractions: tuple[Any, ...], edges: _Edges, asked: Mask, reverse: bool, seed: int) -> Numbers:
+def _drawn(fractions: tuple[Any, ...], edges: _Edges, queried: Mask, reverse: bool, seed: int) -> Numbers:
     """Random splits of the edges that are asked about, graph by graph; training has the others."""
-    _, first, unit = np.unique(edges.unit(reverse)[asked], return_index=True, return_inverse=True)
+    _, first, unit = np.unique(edges.unit(reverse)[queried], return_index=True, return_inverse=True)
     if len(first) < len(SPLITS):
         raise ValueError(f"{len(first)} linked node pairs cannot be split into three parts: give more edges")
-    graph = torch.from_numpy(edges.graph[asked][first])
+    graph = torch.from_numpy(edges.graph[queried][first])
     masks = drawn_masks(fractions, torch.zeros_like(graph), 1, graph, seed)
-    split = np.zeros(len(asked), dtype=np.int64)
+    split = np.zeros(len(queried), dtype=np.int64)
     numbers = np.zeros(len(first), dtype=np.int64)
     for name, mask in masks.items():
         if not bool(mask.any()):
             raise ValueError(f"the {name} split has no edge: every graph keeps one for training, so give more edges")
         numbers[mask.numpy()] = SPLITS.index(name)
-    split[asked] = numbers[unit]
+    split[queried] = numbers[unit]
     return split
 
 
@@ -384,9 +384,9 @@ class _Pairs:
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__))
 
 
-def _positives(edges: _Edges, asked: Mask, views: _Views) -> Numbers:
+def _positives(edges: _Edges, queried: Mask, views: _Views) -> Numbers:
     """One edge of each node pair that is asked about, sorted by copy, graph and nodes."""
-    numbers = np.flatnonzero(asked)
+    numbers = np.flatnonzero(queried)
     numbers = numbers[np.unique(edges.code[numbers], return_index=True)[1]]
     return numbers[np.argsort(views.found.split[numbers] * (views.folds + 1) + views.view(numbers), kind="stable")]
 
@@ -396,9 +396,9 @@ def _rows(edges: _Edges, views: _Views, edge: Numbers, source: Numbers, target: 
     return _Pairs(views.view(edge), edges.graph[edge], views.found.split[edge], source, target, label)
 
 
-def _direction(edges: _Edges, asked: Mask, views: _Views, seed: int) -> _Pairs:
+def _direction(edges: _Edges, queried: Mask, views: _Views, seed: int) -> _Pairs:
     """Every other edge, in random order, is asked about in reverse."""
-    edge = _positives(edges, asked, views)
+    edge = _positives(edges, queried, views)
     order = np.random.default_rng([seed, 2]).permutation(len(edge))
     place = views.found.split[edge] * (views.folds + 1) + views.view(edge)
     order = order[np.argsort(place[order], kind="stable")]
@@ -411,7 +411,7 @@ def _direction(edges: _Edges, asked: Mask, views: _Views, seed: int) -> _Pairs:
 
 def _existence(
     edges: _Edges,
-    asked: Mask,
+    queried: Mask,
     views: _Views,
     negatives: str,
     given: Mapping[str, Int[np.ndarray, "2 pairs"]],
@@ -419,7 +419,7 @@ def _existence(
     seed: int,
 ) -> _Pairs:
     """Edges, and pairs without an edge."""
-    edge = _positives(edges, asked, views)
+    edge = _positives(edges, queried, views)
     parts = [_rows(edges, views, edge, edges.source[edge], edges.target[edge], np.ones_like(edge))]
     drawn = edge[~np.isin(views.found.split[edge], [SPLITS.index(name) for name in given])]
     if negatives in ("reversed", "both"):

@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from magnetite.code.code2 import OGB_GRAPHS
 from magnetite.code.corpus.words import words_of
 from magnetite.code.features import to_digraphs
 from magnetite.code.functions import in_order
@@ -256,7 +257,7 @@ class Namer:
             name: Name or qualified name; needed where the text defines several functions.
         """
         kind: Any = self.vocabularies.graphs
-        if kind.startswith("ogb"):
+        if kind in OGB_GRAPHS:
             raise ValueError(f"a model of OGB's own graphs ({kind}) cannot name other functions: train with graphs=ast")
         mask: Any = self.vocabularies.mask
         return in_order(build(source, kind, mask, name, self.vocabularies.keep_docstrings))

@@ -162,7 +162,7 @@ class Supervised(HeldTask):
         return data_set(self.data)
 
     @cached_property
-    def asked(self) -> DataSet:
+    def queried(self) -> DataSet:
         """The graphs that models see, with targets of graphs, nodes or node pairs; links are node pairs."""
         if self.level != LINK:
             return self.data_set
@@ -179,8 +179,8 @@ class Supervised(HeldTask):
     @cached_property
     def targets(self) -> Targets:
         """The targets of all graphs, nodes or node pairs."""
-        splits = self.splits if self.asked is self.data_set else LINKS
-        return targets_of(self.asked, self.target_names, self.rows, self._kind_name, splits, self.seed)
+        splits = self.splits if self.queried is self.data_set else LINKS
+        return targets_of(self.queried, self.target_names, self.rows, self._kind_name, splits, self.seed)
 
     @property
     def rows(self) -> str:
@@ -401,8 +401,8 @@ class Supervised(HeldTask):
         found = self.data_set.fingerprint
         if not isinstance(self.splits, Mapping):
             return found
-        if self.asked is not self.data_set:
-            return self.asked.fingerprint
+        if self.queried is not self.data_set:
+            return self.queried.fingerprint
         digest = hashlib.sha256(found.encode())
         for name, mask in self.targets.masks.items():
             digest.update(name.encode() + as_bytes(mask.contiguous()))
@@ -422,7 +422,7 @@ class Supervised(HeldTask):
 
     def make(self, split: str) -> Examples:
         """The graphs that have targets of the split, with the features that the model reads."""
-        data, targets, mask = self.asked, self.targets, self.targets.masks[split]
+        data, targets, mask = self.queried, self.targets, self.targets.masks[split]
         graphs = data.graphs
         held = node_features(graphs)
         nodes = {name: held[name] for name in self.node_inputs}

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 
 import torch
 
-from magnetite.encodings import ENCODINGS
+from magnetite.encodings import DEFAULT_SIZE, ENCODINGS
 from magnetite.linalg.potential import Adaptive, Potential
 from magnetite.nn.encoders import ENCODERS, Combined, PositionEncoder
 from magnetite.training.options import (
@@ -24,9 +24,6 @@ from magnetite.training.options import (
     options_of,
     plain,
 )
-
-DEFAULT_SIZE = 16
-"""Size (`k`, `rank`) of encodings whose size has no default."""
 
 FOLLOWING = ("encoding", "width", "heads", "layers", "of")
 """Arguments of encoders that follow from the encoding and the model."""

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from magnetite.code.corpus.settings import SPLITS, Settings
+from magnetite.code.blocks import SPLITS
+from magnetite.code.corpus.settings import Settings
 
 DUPLICATE = "duplicate: same data-flow graph, names hidden"
 

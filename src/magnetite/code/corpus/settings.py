@@ -4,8 +4,6 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-SPLITS = ("train", "valid", "test")
-
 
 @dataclass(frozen=True)
 class Settings:

@@ -6,8 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from magnetite.code.blocks import SPLITS
 from magnetite.code.corpus.extraction import cut_function
-from magnetite.code.corpus.settings import SPLITS
 from magnetite.code.graph import CodeGraph
 from magnetite.code.source import Kind, Mask, graph_of
 from magnetite.io.storage import DamagedFile, read_json

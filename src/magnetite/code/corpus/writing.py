@@ -12,6 +12,7 @@ from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from magnetite.code.blocks import SPLITS
 from magnetite.code.corpus.archives import BadArchive, Member, python_files
 from magnetite.code.corpus.extraction import DIED, FileResult, Row, extract
 from magnetite.code.corpus.index import Index, Unavailable, is_complete, pip_index
@@ -26,7 +27,7 @@ from magnetite.code.corpus.projects import (
 )
 from magnetite.code.corpus.recipe import LEFT_OUT, Package, read_recipe
 from magnetite.code.corpus.selection import Candidates, select, split_of
-from magnetite.code.corpus.settings import SPLITS, Settings
+from magnetite.code.corpus.settings import Settings
 from magnetite.code.corpus.statistics import Progress, check_sums, merged, of_functions
 from magnetite.code.corpus.stored import DESCRIPTION, Corpus, CorpusFunction, file_hash, load
 from magnetite.io.storage import (
