@@ -40,10 +40,10 @@ LIMIT = 4 * 2**20
 LONGER = 2
 """Networks with up to this many wires more than those of training are measured, too."""
 
-PAIRS = 200
+PAIRS = 20
 """Number of correct and of incorrect networks of each kind and length that are generated to measure with."""
 
-VARIANTS = 16
+VARIANTS = 1
 """Number of wirings of each smallest network known."""
 
 SEED = 1_000_003
@@ -89,11 +89,8 @@ def ship(run: Path, out: Path = SHIPPED, results: Path = Path("results"), pairs:
     """
     config = config_of(run, "sorting")
     task, record = config["task"], Record("sorting-model", config["run"]["seed"])
-    trained = range(task["shortest"], task["train_longest"] + 1)
-    candidates = {path.name: checkpoint.load(path).eval() for path in Checkpoints(run / FOLDER).models()}
-    scores = {name: validated(candidate, trained, pairs) for name, candidate in candidates.items()}
-    chosen = max(scores, key=lambda name: scores[name])
-    model, complete = candidates[chosen], (run / RESULT).is_file()
+    model = checkpoint.load(Checkpoints(run / FOLDER).models()[0]).eval()  # the best in validation
+    complete = (run / RESULT).is_file()
     result = finished(run, "sorting")[1] if complete else so_far(run, record, config, model.parameter_count)
     with replacing_folder(out) as part:
         checkpoint.save(model, part)
@@ -105,7 +102,7 @@ def ship(run: Path, out: Path = SHIPPED, results: Path = Path("results"), pairs:
         shipped = checkpoint.load(part).eval()
         lengths = range(task["shortest"], task["train_longest"] + LONGER + 1)
         found = {
-            "run": {**of_run(run, config, result), "complete": complete, "checkpoints": scores, "chosen": chosen},
+            "run": {**of_run(run, config, result), "complete": complete},
             "data": {
                 "lengths": [task["shortest"], task["train_longest"]],
                 **{name: task[name] for name in ("compact", "merging", "unfinished")},
@@ -121,31 +118,16 @@ def ship(run: Path, out: Path = SHIPPED, results: Path = Path("results"), pairs:
     return card
 
 
-def validated(model: GraphModel, lengths: Iterable[int], pairs: int) -> float:
-    """Mean accuracy on networks as in training, by which the checkpoint is chosen; the card measures with others.
-
-    The validation of the run has longer networks only, on which accuracy is close to chance.
-
-    Args:
-        model: The model.
-        lengths: Numbers of wires.
-        pairs: Number of pairs of each kind and length.
-    """
-    rows = [row for length in lengths for row in measured(model, length, pairs, SEED + 1) if row["kind"] in KINDS]
-    return round(sum(row["accuracy"] for row in rows) / len(rows), 4)
-
-
-def measured(model: GraphModel, length: int, pairs: int, seed: int = SEED) -> list[dict[str, Any]]:
+def measured(model: GraphModel, length: int, pairs: int) -> list[dict[str, Any]]:
     """The shares of correct networks called correct and of incorrect ones called incorrect, by kind.
 
     Args:
         model: The model.
         length: Number of wires.
         pairs: Number of pairs of each kind that are generated.
-        seed: Seed of the networks.
     """
     rows = []
-    for kind, (correct, wrong) in kinds_of(length, pairs, seed).items():
+    for kind, (correct, wrong) in kinds_of(length, pairs).items():
         right = [_share(probabilities(model, correct) >= 0.5), _share(probabilities(model, wrong) < 0.5)]
         known = [share for share in right if share is not None]
         rows.append(
@@ -211,10 +193,6 @@ def text_of(card: Mapping[str, Any]) -> str:
         + ("" if run["complete"] else f"; it was stopped there, before the {_planned(run):,} that were planned")
         + ").",
         "",
-        "Of its checkpoints, the one that is best on generated networks of the lengths of the training was chosen: "
-        + ", ".join(f"`{name}` {score:.3f}" for name, score in run["checkpoints"].items())
-        + f". It had seen {_seen(run):,} networks.",
-        "",
         "## Data",
         "",
         f"Generated networks of {low} to {high} wires, in pairs of a correct and an incorrect one of the same length, "
@@ -223,9 +201,9 @@ def text_of(card: Mapping[str, Any]) -> str:
         "",
         "## Accuracy",
         "",
-        f"New networks, {card['pairs']:,} correct and as many incorrect ones of each kind and length. In each cell: "
-        "the share of correct networks called correct / the share of incorrect networks called incorrect. Guessing has "
-        "a mean of 50.",
+        f"New networks, {card['pairs']:,} correct and as many incorrect ones of each generated kind and length. In "
+        "each cell: the share of correct networks called correct / the share of incorrect networks called incorrect. "
+        "Guessing has a mean of 50.",
         "",
         accuracy_table(card["metrics"]),
         "",
@@ -258,11 +236,6 @@ def _planned(run: Mapping[str, Any]) -> int:
     """Number of networks that a whole run sees."""
     config = run["config"]
     return round(2 * config["task"]["train"] * config["optim"]["epochs"] * config["optim"]["budget"])
-
-
-def _seen(run: Mapping[str, Any]) -> int:
-    """Number of networks that the chosen checkpoint had seen; its name ends in its step."""
-    return int(run["chosen"].rpartition("-")[2]) * run["config"]["optim"]["batch"]
 
 
 def _kinds(data: Mapping[str, Any]) -> str:
