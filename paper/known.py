@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from magnetite.io.record import Record
+from magnetite.io.record import Record, read_record
 from magnetite.tasks import Task
 from magnetite.tasks.sorting import KNOWN
 from magnetite.training import runs
@@ -57,9 +57,10 @@ def main(
     """
     record, rows = Record("known-networks", 0), []
     for folder in folders:
-        config, result = runs.read_config(folder), runs.read_result(folder)
+        config, done = runs.read_config(folder), read_record(folder / runs.RESULT)
         figures = runs.evaluate(folder, KNOWN, runs.Machine(runs.accelerator_named(device)))
-        about = {name: result[name] for name in ("seed", "device", "commit", "graphs_seen", "seconds_of_training")}
+        about = {name: done[name] for name in ("seed", "device", "commit")}
+        about |= {name: done["result"][name] for name in ("graphs_seen", "seconds_of_training")}
         rows.append({"run": folder.name, **_columns(figures), "training": about})
         if config.task.options().get("inputs"):
             rows.append({"run": f"{folder.name}: its inputs, executed", **_columns(executed(config.task))})

@@ -10,7 +10,7 @@ import magnetite as mt
 from magnetite.explorer import judge as shown
 from magnetite.io.storage import read_json, write_json
 from magnetite.sorting import SortingNetworks
-from paper import judge
+from paper import judge, known
 from paper.shipping import CARD, TEXT
 
 SMALL = {
@@ -48,6 +48,15 @@ def test_the_folder_has_the_model_of_the_run_and_a_card(run, tmp_path, monkeypat
     assert torch.equal(ours, theirs)
     assert shown.accuracy(4)["rows"] == [row for row in card["metrics"] if row["length"] == 4]
     shown.load_judge.cache_clear()
+
+
+def test_known_networks_are_judged_beside_the_execution_of_their_inputs(run, tmp_path):
+    known.main([run], tmp_path, "cpu")
+    ours, executed = read_json(tmp_path / "known-networks.json", "result", "")["result"]["rows"]
+    assert (ours["run"], executed["run"]) == ("tiny", "tiny: its inputs, executed")
+    assert ours["training"]["graphs_seen"] == 16
+    assert executed["smallest"] == 1
+    assert 0.5 < executed["balanced accuracy"] <= 1
 
 
 def test_a_run_that_was_stopped_is_shipped_and_says_so(run, tmp_path):
