@@ -23,7 +23,7 @@ COLUMNS = {
 
 
 def executed(task: Task) -> dict[str, float]:
-    """The metrics of verdicts by the labels of the inputs, which no model that is asked about the same ones exceeds.
+    """The metrics of verdicts by the labels of the inputs: those of a model that is right about every input.
 
     Args:
         task: The task sorting, with `inputs`.
@@ -53,7 +53,7 @@ def main(
 
     Balanced accuracy is the mean of the fraction of correct networks called correct and of incorrect ones called
     incorrect; guessing gives 0.5. For runs of the option `inputs`, a row says what the same inputs tell if they are
-    executed, which bounds what a model can find.
+    executed, which is what a model finds that is right about every input.
     """
     record, rows = Record("known-networks", 0), []
     for folder in folders:

@@ -438,7 +438,7 @@ def _last_wire(wires: Int[Tensor, "n 2"], batch: Batch) -> Int[Tensor, " g"]:
 def draw_inputs(
     networks: SortingNetworks, count: int, keys: Int[Tensor, " networks"]
 ) -> Bool[Tensor, "networks count wires"]:
-    """Random inputs of zeros and ones for each network; all there are, and then again, if they are no more than that.
+    """Random inputs of zeros and ones for each network, or all of them, in turn, if there are no more than `count`.
 
     Args:
         networks: The networks.
