@@ -556,7 +556,7 @@ def test_a_class_that_only_the_test_split_has_is_refused(tmp_path):
         (NODES + "e,v,1,in\n", "line 13: there is no graph file 'e'"),
         (NODES.replace("graph,node", "graf,node"), "no column 'graph', but there are 4 graphs"),
         (NODES.replace("graph,node", "graph,name"), "no column 'node'"),
-        (NODES.replace(",3.5,", ",,"), "node feature 'size' of node 1 is not finite"),
+        (NODES.replace(",3.5,", ",,"), "node feature 'size' of node 'v' of graph 0 \\(a.csv\\) is not finite"),
         (NODES.replace(",3.5,", ",nan,"), "not finite"),
     ],
 )

@@ -176,6 +176,16 @@ def test_networks_by_name_see_the_edge_features_that_they_read(model, network, r
     assert torch.equal(answers, others) is not reads_edges
 
 
+def test_another_kind_of_model_leaves_out_values_that_it_does_not_have():
+    assert configuration("sorting", "none", "paper", {"model": {"readout": "cls", "name": "transformer"}}).model
+    base = merge({"model": {"name": "transformer", "readout": "cls", "width": 64}}, {"model": {"name": "gnn"}})
+    assert base == {"model": {"name": "gnn", "width": 64}}
+    kept = merge({"model": {"name": "transformer", "readout": "sum"}}, {"model": {"name": "gnn"}})
+    assert kept == {"model": {"name": "gnn", "readout": "sum"}}
+    with pytest.raises(ValueError, match="unknown readout 'cls'"):
+        configuration("sorting", "none", "paper", {"model": {"name": "gnn", "readout": "cls"}})
+
+
 def test_networks_that_are_always_directed_are_not_made_undirected():
     for network in ("dirgnn", "recurrent"):
         with pytest.raises(ValueError, match=f"model.network={network} is always directed"):

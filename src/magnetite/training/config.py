@@ -18,6 +18,8 @@ from magnetite.encodings.checks import (
     SEED,
     Domain,
     check_fields,
+    domain_of,
+    field_hints,
 )
 from magnetite.linalg.potential import Adaptive
 from magnetite.tasks import TASKS, Task
@@ -348,10 +350,16 @@ def merge(first: Mapping[str, Mapping[str, Any]], second: Mapping[str, Mapping[s
             continue
         if name in KINDS and "name" in table:  # another class keeps the options that both have
             check_choice(name, table["name"], KINDS[name])
-            known = options_of(KINDS[name][table["name"]])
-            kept = {option: value for option, value in kept.items() if option in known}
+            hints = field_hints(KINDS[name][table["name"]])
+            kept = {option: value for option, value in kept.items() if option in hints and _has(hints[option], value)}
         merged[name] = {**kept, **table}
     return merged
+
+
+def _has(hint: Any, value: Any) -> bool:
+    """Whether the value is among the choices of an option, if it has any."""
+    found = domain_of(hint)
+    return found is None or not found[0].choices or value in found[0].choices
 
 
 def parse_override(text: str) -> Tables:
