@@ -46,6 +46,9 @@ def test_the_folder_has_the_model_of_the_run_and_a_card(run, tmp_path, monkeypat
         for model in (shown.load_judge(), mt.nn.load(run / "checkpoints" / f"best-{card['run']['best_step']:08}"))
     )
     assert torch.equal(ours, theirs)
+    # Random inputs do not depend on the place of a network among others.
+    first, second = shown.probabilities(shown.load_judge(), SortingNetworks.from_networks([mt.sorting.batcher(10)] * 2))
+    torch.testing.assert_close(first, second)
     assert shown.accuracy(4)["rows"] == [row for row in card["metrics"] if row["length"] == 4]
     shown.load_judge.cache_clear()
 

@@ -9,7 +9,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from magnetite.io.storage import read_json
-from magnetite.linalg.counter import mix
 from magnetite.nn import GraphModel, checkpoint
 from magnetite.sorting import SortingNetworks
 from magnetite.tasks.sorting import INPUTS, draw_inputs, with_inputs
@@ -59,7 +58,7 @@ def probabilities(model: GraphModel, networks: SortingNetworks) -> Float[Tensor,
         some = networks[first : first + step]
         graphs = some.to_digraphs(ports=True)
         if asked:
-            keys = mix(torch.tensor(0), torch.arange(first, first + len(some)))
+            keys = torch.zeros(len(some), dtype=torch.long)  # the same for all, so that no other network matters
             graphs = with_inputs(graphs, draw_inputs(some, asked, keys))
         sorts = model(graphs).float().softmax(-1)[:, 1]
         found.append(sorts.view(len(some), -1).amin(1))

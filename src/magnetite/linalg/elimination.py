@@ -31,7 +31,7 @@ CONVERGED = 1e-12
 """Largest accepted residual of the inverse, relative to its largest eigenvalue."""
 
 FLOOR = 1e-5, 3
-"""A residual below the first number that the last so many tests have not halved is one of rounding errors."""
+"""A residual below the first number that has not halved in the second number of tests is due to rounding errors."""
 
 CONFIRMED = 1e-6
 """The same for the eigenvalue after the last, which only has to be larger than that."""

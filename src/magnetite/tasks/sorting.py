@@ -438,7 +438,7 @@ def _last_wire(wires: Int[Tensor, "n 2"], batch: Batch) -> Int[Tensor, " g"]:
 def draw_inputs(
     networks: SortingNetworks, count: int, keys: Int[Tensor, " networks"]
 ) -> Bool[Tensor, "networks count wires"]:
-    """Random inputs of zeros and ones for each network, or all of them, in turn, if there are no more than `count`.
+    """Inputs of zeros and ones for each network: random ones, or all there are, repeated, if these are at most `count`.
 
     Args:
         networks: The networks.
