@@ -46,7 +46,7 @@ def test_answers_and_gradients_are_those_of_dense_matrices(graphs):
     model = nn.MagNet(WIDTH, 2, nn.NodeHead(3), position=nn.SinusoidalEncoder(WIDTH)).eval()
     batch, matrix = model.prepare(graphs), dense(graphs, model.q)
     answer = model(batch)
-    states, positions = model.embed(batch)
+    states, _, positions = model.embed(batch)
     real, imag = states, states
     for layer in model.filters:
         terms = [torch.complex(real, imag)]
@@ -98,7 +98,7 @@ def test_a_real_signal_and_order_one():
     graphs = generic_digraphs(0)
     batch, size = mt.batch(graphs), graphs.num_nodes
     model = nn.MagNet(WIDTH, layers=1, head=nn.NodeHead(1), order=1, real_start=True).eval()
-    states, positions = model.embed(batch)
+    states, _, positions = model.embed(batch)
     (layer,) = model.filters
 
     def laplacian(edges: torch.Tensor, weight: torch.Tensor, size: int) -> tuple[SparseMatrix, SparseMatrix]:

@@ -12,6 +12,8 @@ from magnetite import nn
 from magnetite.batching import Batch
 from magnetite.nn import presets
 from magnetite.nn.encoders.base import Positions
+from magnetite.training.capture import Objective
+from tests.batching.cases import forms, query_of
 from tests.nn.zoo import generic_digraphs
 
 GRAPHS = mt.Digraphs.from_edges([[0, 1, 2], [1, 2, 3]])
@@ -157,3 +159,59 @@ def test_a_pyg_batch_is_answered_as_its_graphs_are(odd, odd_weighted, head, weig
         assert torch.equal(model(data), expected)
         alone = torch.cat([model(item) for item in data])
     torch.testing.assert_close(alone, expected, rtol=1e-4, atol=1e-5)
+
+
+LADDER = [[0, 1, 2, 0, 3, 4], [1, 2, 5, 3, 4, 5]]
+"""Two paths from node 0 to node 5 that exchanging 1 with 3 and 2 with 4 leaves as they are."""
+
+
+def marked(**options) -> mt.nn.DigraphGNN:
+    torch.manual_seed(0)
+    head = mt.nn.PairHead(**options)
+    return mt.nn.DigraphGNN(16, head, mt.nn.TopologicalGRU(16), marked=True).eval()
+
+
+def test_a_marked_source_tells_apart_what_symmetry_does_not():
+    graphs = mt.Digraphs.from_edges(LADDER)
+    torch.manual_seed(0)
+    plain = mt.nn.DigraphGNN(16, mt.nn.PairHead(), mt.nn.TopologicalGRU(16))(graphs).view(6, 6)
+    torch.testing.assert_close(plain[1, 2], plain[1, 4])  # adjacent, and not connected
+    found = marked()(graphs).view(6, 6)
+    assert (found[1, 2] - found[1, 4]).abs() > 1e-4
+    torch.testing.assert_close(found[1, 2], found[3, 4])  # symmetry still holds of both ends together
+
+
+def test_marked_pairs_are_answered_by_themselves_and_in_their_order(tmp_path):
+    graphs = mt.Digraphs.from_edges([torch.tensor(LADDER), torch.tensor([[0, 1], [1, 2]])])
+    model = marked()
+    every = model(graphs)
+    pairs = [[(4, 5, 0), (1, 2, 0), (4, 0, 0), (3, 3, 0)], [(2, 0, 0)]]
+    places = [6 * u + v for u, v, _ in pairs[0]] + [36 + 3 * u + v for u, v, _ in pairs[1]]
+    for batch in forms(graphs, query=query_of(graphs, pairs)).values():
+        torch.testing.assert_close(model(batch)[: len(places)], every[places], rtol=1e-4, atol=1e-5)
+    model.save(tmp_path)
+    torch.testing.assert_close(mt.nn.load(tmp_path)(graphs), every)
+
+
+def test_what_the_trainer_computes_is_what_a_marked_model_answers():
+    task = mt.tasks.Distances(acyclic=True, sources=2)
+    examples = next(task.stream(seed=0, batch=4))
+    batch, model = mt.batch(examples.graphs, query=examples.query()), marked(positive=True)
+    loss, outputs = Objective(model, task)(batch)
+    torch.testing.assert_close(outputs, model(batch))
+    torch.testing.assert_close(loss, (outputs[:, 0] - batch.query.labels).square().sum())
+    loss.backward()
+    assert model.mark.grad.abs().max() > 0
+
+
+def test_a_batch_without_query_pairs_has_no_marked_answers():
+    graphs = mt.Digraphs.from_edges([[0], [1]])
+    answers = marked()(mt.batch(graphs, query=query_of(graphs, [[]])))
+    assert answers.shape == (0, 1)
+
+
+def test_marks_are_about_node_pairs():
+    with pytest.raises(ValueError, match="marked is about node pairs, got NodeHead: leave it out, or use a PairHead"):
+        mt.nn.DigraphGNN(8, mt.nn.NodeHead(2), marked=True)
+    with pytest.raises(ValueError, match="leave out the encoding of pairs"):
+        mt.nn.DigraphGNN(8, mt.nn.PairHead(pair_channels=3), marked=True)

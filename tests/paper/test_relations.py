@@ -50,7 +50,7 @@ def written_out(model: WireRelations, network: SortingNetwork) -> torch.Tensor:
 
 def tokens(model: WireRelations, batch: Batch) -> torch.Tensor:
     """The graph tokens."""
-    states, positions = model.embed(batch)
+    states, _, positions = model.embed(batch)
     return model.body(states, batch, positions)[batch.num_nodes :]
 
 

@@ -151,7 +151,7 @@ def test_another_kind_of_model_takes_the_options_that_it_knows_from_the_preset()
     config = configuration("sorting", "none", "quick", {"model": {"name": "gnn", "steps": 2}})
     assert config.to_dict()["model"] == {
         "name": "gnn", "width": 64, "init": "uniform", "steps": 2, "directed": True, "network": "gnn",
-        "readout": "mean",
+        "readout": "mean", "marked": False,
     }  # fmt: skip
 
 

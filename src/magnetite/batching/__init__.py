@@ -9,6 +9,7 @@ from magnetite.batching.buckets import BatchShape, Bucket
 from magnetite.batching.gather import batch, gather
 from magnetite.batching.neighbours import Neighbourhoods, sampled_batch
 from magnetite.batching.query import Query, QueryPairs
+from magnetite.batching.sources import Copies, by_source
 
 __all__ = [
     "Batch",
@@ -16,10 +17,12 @@ __all__ = [
     "BatchedEigenpairs",
     "BatchedTopPairs",
     "Bucket",
+    "Copies",
     "Neighbourhoods",
     "Query",
     "QueryPairs",
     "batch",
+    "by_source",
     "gather",
     "sampled_batch",
 ]

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from magnetite.batching import Batch, batch
+from magnetite.batching import Batch, batch, by_source
 from magnetite.encodings.carried import carried, carried_names, fits
 from magnetite.encodings.checks import DEPTH, DROPOUT, SIZE
 from magnetite.graphs import Digraphs
@@ -20,7 +20,7 @@ from magnetite.nn.attention import Attention, Block, GraphAttention
 from magnetite.nn.embeddings import Embedding, SameNodes, embedding_of
 from magnetite.nn.encoders.base import Combined, PositionEncoder, Positions
 from magnetite.nn.gnn import GNN
-from magnetite.nn.heads import Head
+from magnetite.nn.heads import Head, PairHead, Rescaled
 from magnetite.nn.layers import Norm
 from magnetite.nn.module import Module, of_kind, remade, unused
 
@@ -60,21 +60,21 @@ class GraphModel(Module):
     def forward(self, graphs: Any) -> Tensor:
         """The predictions for a `Batch`, `Digraphs`, or PyG's `Data` or `Batch`; graphs are encoded first."""
         batch = graphs if isinstance(graphs, Batch) else self.prepare(graphs)
-        states, positions = self.embed(batch)
+        states, batch, positions = self.embed(batch)
         return self.head(self.body(states, batch, positions), batch, positions)
 
-    def embed(self, batch: Batch) -> tuple[States, Positions]:
-        """The states of the nodes with their positions, and the positions, for attention and the head."""
+    def embed(self, batch: Batch) -> tuple[States, Batch, Positions]:
+        """The states of the nodes with their positions, and what the layers and the head read beside them."""
         positions = Positions() if self.position is None else self.position(batch)
         states = self.embedding(batch)
         if positions.nodes is None:
-            return states, positions
+            return states, batch, positions
         if positions.nodes.shape[-1] != self.width:
             raise ValueError(
                 f"the position encoder has width {positions.nodes.shape[-1]}, the model {self.width}: give both the "
                 "same width"
             )
-        return states + positions.nodes, positions
+        return states + positions.nodes, batch, positions
 
     def body(self, states: States, batch: Batch, positions: Positions) -> Float[Tensor, "tokens d"]:
         """The layers between embedding and head, from packed states to packed states."""
@@ -219,6 +219,10 @@ class DigraphGNN(GraphModel):
         local: The network, such as `DirGNN(width)` or `TopologicalGRU(width)`; `GNN(width)` by default.
         position: Position encoder, or a list of them.
         embedding: Embedding of the node features, or a list of them; by default all nodes have the same vector.
+        marked: Whether a `PairHead` reads each node pair from a copy of the graph in which the source of the pair is
+            marked, by a learned vector. The network runs once per distinct source of the query pairs, so that the
+            state of a node may depend on how it lies to the source, which is what a path between the two needs
+            (the labelling trick of Zhang et al., 2021); it takes as many times as long.
 
     >>> import magnetite as mt
     >>> model = mt.nn.DigraphGNN(width=32, head=mt.nn.GraphHead(2, readout="mean"))
@@ -233,10 +237,29 @@ class DigraphGNN(GraphModel):
         local: Module | None = None,
         position: PositionEncoder | Sequence[PositionEncoder] | None = None,
         embedding: Embedding | Sequence[Embedding] | None = None,
+        marked: bool = False,
     ):
         super().__init__(width, head, position, embedding)
         self._without_attention()
         self.local = local if local is not None else GNN(width)
+        self.mark = torch.nn.Parameter(torch.randn(width)) if marked else None
+        if not marked:
+            return
+        self.capturable = False  # the number of sources differs from batch to batch
+        reads = head.head if isinstance(head, Rescaled) else head
+        if not isinstance(reads, PairHead):
+            raise ValueError(f"marked is about node pairs, got {type(reads).__name__}: leave it out, or use a PairHead")
+        if reads.pair_channels:
+            raise ValueError("marked networks do not read features of node pairs: leave out the encoding of pairs")
+
+    def embed(self, batch: Batch) -> tuple[States, Batch, Positions]:
+        """States, batch and positions; with marked sources those of the copies of the graphs."""
+        states, batch, positions = super().embed(batch)
+        if self.mark is None:
+            return states, batch, positions
+        copies = by_source(batch)
+        marks = self.mark.to(states).expand(len(copies.sources), -1)
+        return states[copies.nodes].index_add(0, copies.sources, marks), copies.batch, positions
 
     def body(self, states: States, batch: Batch, positions: Positions) -> States:
         """The network."""

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int, Int16
 from torch import Tensor
 
 from magnetite.batching import Batch
-from magnetite.encodings.checks import COUNT, SEED, Domain, later
+from magnetite.encodings.checks import COUNT, SEED, SIZE_OR_NONE, Domain, later
 from magnetite.graphs import Digraphs
 from magnetite.linalg.counter import derive, mix, shift_right, signed
 from magnetite.linalg.distances import dense_spans, hop_distances
@@ -41,6 +41,9 @@ MULTI_Q_COUNTS = {"valid": 20_000, "test": 5_000}
 """Sizes and counts of the data of "What Are Good Positional Encodings for Directed Graphs?" (ICLR 2025): the same
 random graphs, but validation has graphs like those of training (5 % of 400,000), and test graphs random sizes."""
 
+SOURCES = 19
+"""Number of the stream of random sources."""
+
 PROTOCOLS = Domain(choices=("paper", "multi-q"))
 
 PRESETS: Presets = {
@@ -57,6 +60,16 @@ PRESETS: Presets = {
         "base": "paper",
         "encoding": {"pair-walks": {"steps": 16}},
         "optim": {"epochs": 10, "warmup": 1},
+    },
+    # A recurrent network that is asked about one source at a time, for acyclic graphs.
+    "marked": {
+        "base": "paper",
+        "positions": "none",
+        "task": {"acyclic": True, "sources": 1},
+        "model": {"name": "gnn", "network": "recurrent", "steps": 1, "width": 64, "marked": True},
+        "optim": {"lr": 3e-3, "betas": (0.9, 0.98), "clip": 0.1, "batch": 256, "epochs": 1, "warmup": 0.02},
+        "data": {"mode": "fresh", "pool": 8192, "tokens": 32_768},
+        "run": {"precision": "32-true", "evaluate_every": 0.25},
     },
     "quick": {
         "base": "paper",
@@ -105,6 +118,8 @@ class Distances(Task):
             distances on 5,000 graphs of 64 to 71 nodes; `per_size` then has no effect.
         self_loops: Whether edges of general digraphs may lead from a node to itself, with the same probability; acyclic
             graphs have none.
+        sources: Number of random nodes of each training graph whose pairs with other nodes are asked; 0 for all nodes.
+            Validation and test graphs are asked about all nodes.
 
     >>> examples = Distances(target="reachability").shard("test", 0)
     >>> examples.graphs, examples.targets
@@ -124,6 +139,7 @@ class Distances(Task):
     shard_size: Annotated[int, COUNT] = 10_000
     protocol: Annotated[str, PROTOCOLS] = later("paper")
     self_loops: bool = later(False)
+    sources: Annotated[int, SIZE_OR_NONE] = later(0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -171,7 +187,8 @@ class Distances(Task):
         sizes = torch.tensor(part.sizes, device=device)
         ordered = split != "train" and self.protocol == "paper"
         choices = sizes[numbers // self.per_size, None] if ordered else sizes.expand(size, -1)
-        return self._generate(derive(self.seed, part.number), numbers, choices)
+        found = self._generate(derive(self.seed, part.number), numbers, choices)
+        return self._asked(found, derive(self.seed, SOURCES), numbers) if split == "train" else found
 
     def stream(self, seed: int, batch: int, device: torch.device | str = "cpu", start: int = 0) -> Iterator[Examples]:
         """An endless stream of fresh training examples, generated on `device`.
@@ -182,7 +199,8 @@ class Distances(Task):
         key = derive(seed, STREAM)
         sizes = torch.tensor(self.split("train").sizes, device=device).expand(batch, -1)
         for first in count(start * batch, batch):
-            yield self._generate(key, torch.arange(first, first + batch, device=device), sizes)
+            numbers = torch.arange(first, first + batch, device=device)
+            yield self._asked(self._generate(key, numbers, sizes), derive(seed, SOURCES), numbers)
 
     def embedding(self) -> SameNodes:
         """One vector for all nodes: only their positions distinguish them."""
@@ -216,6 +234,21 @@ class Distances(Task):
         given = random_sizes(key, numbers, sizes, DEGREES[self.acyclic])
         graphs = random_edges(given, self.acyclic, self.self_loops)
         return Examples(graphs, pair_targets(graphs, self.target))
+
+    def _asked(self, examples: Examples, key: int, numbers: Int[Tensor, " graphs"]) -> Examples:
+        """The same examples, with targets of `sources` random nodes of each graph alone."""
+        graphs, targets = examples.graphs, examples.targets
+        if not self.sources or targets is None:
+            return examples
+        keys = mix(torch.tensor(signed(key), device=graphs.device), numbers)[graphs.node_graph]
+        inside = torch.arange(len(keys), device=graphs.device) - graphs.node_ptr[graphs.node_graph]
+        # The draws of a graph in increasing order, graph by graph.
+        order = shift_right(mix(keys, inside), 1).argsort()
+        order = order[graphs.node_graph[order].argsort(stable=True)]
+        asked = torch.zeros_like(keys, dtype=torch.bool)
+        asked[order] = inside < self.sources
+        rows = asked.repeat_interleave(graphs.sizes[graphs.node_graph])
+        return Examples(graphs, PairTargets.of(graphs, torch.where(rows, targets.values, -1)))
 
 
 def adjacency(graphs: Digraphs) -> Int16[Tensor, " pairs"]:

@@ -39,12 +39,12 @@ class Objective(torch.nn.Module):
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sum of the losses of a batch, and the outputs of the model."""
-        states, positions = self.model.embed(batch)
-        return self.score(self.model.body(states, batch, positions), batch, positions)
+        states, read, positions = self.model.embed(batch)
+        return self.score(self.model.body(states, read, positions), read, positions, batch)
 
-    def score(self, states: Tensor, batch: Batch, positions: Positions) -> tuple[Tensor, Tensor]:
-        """Loss and outputs from the states after the last layer."""
-        outputs = self.model.head(states, batch, positions)
+    def score(self, states: Tensor, read: Batch, positions: Positions, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Loss and outputs from the states after the last layer, and the batch that the model read."""
+        outputs = self.model.head(states, read, positions)
         return self.task.loss(outputs, batch), outputs.detach()
 
 

@@ -220,12 +220,15 @@ class MessagePassing(ModelOptions):
             topological order of acyclic graphs. The last two are always directed.
         init: How linear layers start, uniform or fan-in.
         readout: How a whole graph is read out: mean, sum or max.
+        marked: Whether node pairs are read from a copy of the graph in which their source is marked; the network runs
+            once per source.
     """
 
     steps: Annotated[int, DEPTH] = 3
     directed: bool = True
     network: Annotated[str, Domain(choices=("gnn", "dirgnn", "recurrent"))] = later("gnn")
     readout: Annotated[str, Domain(choices=("mean", "sum", "max"))] = later("mean")
+    marked: bool = later(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -246,7 +249,7 @@ class MessagePassing(ModelOptions):
             "dirgnn": lambda: nn.DirGNN(self.width, self.steps),
             "recurrent": lambda: nn.TopologicalGRU(self.width, self.steps, edge_features=edges),
         }
-        return nn.DigraphGNN(self.width, head, networks[self.network](), position, embedding)
+        return nn.DigraphGNN(self.width, head, networks[self.network](), position, embedding, self.marked)
 
 
 @dataclass(frozen=True)
