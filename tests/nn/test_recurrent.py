@@ -69,15 +69,12 @@ def test_messages_reach_the_end_of_a_long_path():
 def test_every_edge_between_components_goes_to_a_later_level(graphs):
     edges, size = graphs.edge_index, graphs.num_nodes
     levels = levels_of(edges, size)
-    assert torch.cat([level.nodes for level in levels]).sort().values.tolist() == list(range(size))
-    number = torch.empty(size, dtype=torch.long)
-    for depth, level in enumerate(levels):
-        number[level.nodes] = depth
-    kept = 0
-    for depth, level in enumerate(levels):
-        assert (number[level.sources] < depth).all()
-        kept += len(level.sources)
-        assert depth == 0 or level.slots.unique().numel() == len(level.nodes) or len(level.sources)
+    assert levels.nodes.sort().values.tolist() == list(range(size))
+    depth = torch.repeat_interleave(torch.tensor(levels.node_ptr).diff())
+    assert (depth[levels.sources] < depth[levels.targets]).all()
+    assert torch.equal(depth[levels.targets], torch.repeat_interleave(torch.tensor(levels.edge_ptr).diff()))
+    assert torch.equal(levels.nodes[torch.stack([levels.sources, levels.targets])], edges[:, levels.edges])
+    kept = len(levels.edges)
     reach = torch.eye(size)
     for _ in range(size):
         reach = ((reach + reach @ torch.zeros(size, size).index_put((edges[0], edges[1]), torch.ones(()))) > 0).float()

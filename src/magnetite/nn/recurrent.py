@@ -16,22 +16,32 @@ from magnetite.nn.embeddings import Embedding, embedding_of
 from magnetite.nn.layers import full_precision
 from magnetite.nn.module import Module
 
+CHUNK = 2**16
+"""Nodes whose gates the backward pass holds at once, or those of a single level if it has more."""
+
 
 @dataclass(frozen=True, eq=False)
-class Level:
-    """Nodes that are updated together, and their edges from nodes of earlier levels.
+class Levels:
+    """Nodes in an order in which each comes after its predecessors, level by level, and their edges.
 
     Args:
-        nodes: The nodes.
-        sources: Source of each edge.
-        slots: Target of each edge, as an index into `nodes`.
+        nodes: The nodes; those of a level, which are updated together, follow each other.
+        sources: Place of each edge's source in `nodes`.
+        targets: Place of each edge's target in `nodes`, of which those of a level follow each other, too.
         edges: Number of each edge among all edges.
+        node_ptr: Where the nodes of each level begin.
+        edge_ptr: Where the edges to the nodes of each level begin.
     """
 
     nodes: Int[Tensor, " nodes"]
     sources: Int[Tensor, " edges"]
-    slots: Int[Tensor, " edges"]
+    targets: Int[Tensor, " edges"]
     edges: Int[Tensor, " edges"]
+    node_ptr: list[int]
+    edge_ptr: list[int]
+
+    def __len__(self) -> int:
+        return len(self.node_ptr) - 1
 
 
 class TopologicalGRU(Module):
@@ -41,8 +51,7 @@ class TopologicalGRU(Module):
     edge features, `tanh(W h_u + e_uv)` stands for `h_u` in both. A node is updated after all its predecessors, so one
     pass carries a message along a path of any length; the second unit does the same against the edges. A further pass
     reads what both found, and a linear layer reads all passes. All nodes of a level, over all graphs, are updated at
-    once, and the backward pass computes each level again: time and memory grow with nodes and edges, and the number of
-    sequential steps with the longest path.
+    once: time and memory grow with nodes and edges, and the number of sequential steps with the longest path.
 
     Graphs with cycles are condensed: edges within a strongly connected component carry no messages.
 
@@ -96,14 +105,14 @@ class _Pass(torch.nn.Module):
         with full_precision(batch.device):
             own = None if features is None else features[batch.edge_mask].float()
             both = [
-                _Recurrence.apply(cell, levels_of(ends, len(states)), states.float(), own, *cell.parameters())
+                cell(states.float(), own, levels_of(ends, len(states)))
                 for cell, ends in ((self.along, edges), (self.against, edges.flip(0)))
             ]
-            return torch.cat(both, dim=-1)  # pyright: ignore[reportArgumentType]
+            return torch.cat(both, dim=-1)
 
 
 class _Cell(torch.nn.Module):
-    """The update of one level."""
+    """The recurrence in one direction."""
 
     def __init__(self, width: int, edges: bool):
         super().__init__()
@@ -112,78 +121,201 @@ class _Cell(torch.nn.Module):
         self.unit = torch.nn.GRUCell(width, width)
 
     def forward(
-        self,
-        states: Float[Tensor, "nodes d"],
-        heard: Float[Tensor, "edges d"],
-        features: Float[Tensor, "edges d"] | None,
-        slots: Int[Tensor, " edges"],
+        self, states: Float[Tensor, "nodes d"], features: Float[Tensor, "edges d"] | None, levels: Levels
     ) -> Float[Tensor, "nodes d"]:
-        """New states of the nodes of a level, from their own states, those that they hear, and edge features."""
-        if self.message is not None and features is not None:
-            heard = (self.message(heard) + features).tanh()
-        score = self.score(heard).squeeze(1)
-        largest = score.new_zeros(len(states)).scatter_reduce(0, slots, score.detach(), "amax", include_self=False)
-        weight = (score - largest[slots]).exp()
-        total = weight.new_zeros(len(states)).index_add(0, slots, weight)
-        message = torch.zeros_like(states).index_add(0, slots, (weight / total[slots])[:, None] * heard)
-        return self.unit(states, message)
+        """The new states of all nodes, from their own states and edge features."""
+        unit, matrix = self.unit, None if self.message is None else self.message.weight
+        own = None if features is None else features[levels.edges]
+        # What does not depend on predecessors is computed for all nodes at once.
+        given = torch.nn.functional.linear(states, unit.weight_ih, unit.bias_ih)[levels.nodes]
+        hidden = _Recurrence.apply(levels, given, own, matrix, self.score.weight[0], unit.weight_hh, unit.bias_hh)
+        return torch.empty_like(states).index_copy(0, levels.nodes, hidden)  # pyright: ignore[reportArgumentType]
 
 
 class _Recurrence(torch.autograd.Function):
-    """All levels; autograd would copy the states of all nodes once per level."""
+    """All levels; autograd would copy the states of all nodes once per level.
+
+    Nodes and edges are in the order of the levels. Only hidden states are kept: given these, the backward pass computes
+    everything else for many levels at once, and only gradients go level by level.
+    """
 
     @staticmethod
     def forward(
         ctx: Any,
-        cell: _Cell,
-        levels: Sequence[Level],
-        states: Tensor,
-        features: Tensor | None,
-        *parameters: Tensor,  # noqa: ARG004
-    ) -> Tensor:
-        hidden = torch.zeros_like(states)
-        for level in levels:
-            own = None if features is None else features[level.edges]
-            hidden[level.nodes] = cell(states[level.nodes], hidden[level.sources], own, level.slots)
-        ctx.cell, ctx.levels = cell, levels
-        ctx.save_for_backward(states, hidden, features)
+        levels: Levels,
+        given: Float[Tensor, "nodes gates"],
+        features: Float[Tensor, "edges d"] | None,
+        matrix: Float[Tensor, "d d"] | None,
+        score: Float[Tensor, " d"],
+        recurrent: Float[Tensor, "gates d"],
+        bias: Float[Tensor, " gates"],
+    ) -> Float[Tensor, "nodes d"]:
+        hidden = given.new_empty(len(given), len(score))
+        sent = hidden if matrix is None else torch.empty_like(hidden)
+        for level in range(len(levels)):
+            span = _Span.of(levels, level, level + 1)
+            message = span.heard(sent, features, score).message
+            gates = _gates(given[span.nodes], torch.addmm(bias, message, recurrent.T))
+            hidden[span.nodes] = torch.lerp(gates.new, message, gates.kept)
+            if matrix is not None:
+                sent[span.nodes] = hidden[span.nodes] @ matrix.T
+        ctx.levels = levels
+        ctx.save_for_backward(given, features, matrix, score, recurrent, bias, hidden)
         return hidden
 
     @staticmethod
     def backward(ctx: Any, upper: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        states, hidden, features = ctx.saved_tensors
-        parameters = list(ctx.cell.parameters())
-        gradients = [torch.zeros_like(parameter) for parameter in parameters]
-        of_hidden, of_states = upper.clone(), torch.zeros_like(states)
-        of_features = None if features is None else torch.zeros_like(features)
-        for level in reversed(ctx.levels):
-            given = [states[level.nodes], hidden[level.sources]]
-            given += [] if features is None else [features[level.edges]]
-            given = [tensor.requires_grad_() for tensor in given]
-            with torch.enable_grad():
-                new = ctx.cell(given[0], given[1], None if features is None else given[2], level.slots)
-            inputs = [*given, *parameters]
-            found = torch.autograd.grad(new, inputs, of_hidden[level.nodes], allow_unused=True)
-            of_states[level.nodes] = found[0]
-            if found[1] is not None:
-                of_hidden.index_add_(0, level.sources, found[1])
-            if of_features is not None and found[2] is not None:
-                of_features[level.edges] = found[2]
-            for gradient, part in zip(gradients, found[len(given) :], strict=True):
-                if part is not None:
-                    gradient += part
-        return None, None, of_states, of_features, *gradients
+        levels: Levels = ctx.levels
+        given, features, matrix, score, recurrent, bias, hidden = ctx.saved_tensors
+        of_hidden, of_given = upper.clone(), torch.empty_like(given)
+        of_features = None if features is None else torch.empty_like(features)
+        of_sent = of_hidden if matrix is None else torch.zeros_like(hidden)
+        of_score, of_recurrent, of_bias = (torch.zeros_like(each) for each in (score, recurrent, bias))
+        sent = hidden if matrix is None else hidden @ matrix.T
+        for first, stop in reversed(_chunks(levels)):
+            chunk = _Span.of(levels, first, stop)
+            heard = chunk.heard(sent, features, score)
+            gates = _gates(given[chunk.nodes], torch.addmm(bias, heard.message, recurrent.T))
+            # Factors by which the gradient of a hidden state reaches the gates, which need no order.
+            to_new = (1 - gates.kept) * (1 - gates.new.square())
+            to_kept = (heard.message - gates.new) * gates.kept * (1 - gates.kept)
+            to_reset = gates.recalled * gates.reset * (1 - gates.reset)
+            of_gates = torch.empty_like(given[chunk.nodes])
+            of_scores, of_heard = torch.empty_like(heard.scores), torch.empty_like(heard.states)
+            for level in reversed(range(first, stop)):
+                span = _Span.of(levels, level, level + 1)
+                rows, edges = (_moved(each, -other.start) for each, other in ((span.nodes, chunk.nodes),
+                                                                             (span.edges, chunk.edges)))  # fmt: skip
+                own = of_hidden[span.nodes]
+                if matrix is not None:
+                    own.addmm_(of_sent[span.nodes], matrix)
+                new = own * to_new[rows]
+                parts = of_gates[rows]
+                torch.cat([new * to_reset[rows], own * to_kept[rows], new * gates.reset[rows]], dim=1, out=parts)
+                of_given[span.nodes, : 2 * len(score)] = parts[:, : 2 * len(score)]
+                of_given[span.nodes, 2 * len(score) :] = new
+                message = torch.addmm(own * gates.kept[rows], parts, recurrent)
+                # Softmax: the mean of the gradients of a node's edges is the gradient of its message along the message.
+                mean = (message * heard.message[rows]).sum(1)
+                each, shares = message[span.targets], heard.shares[edges]
+                scores = shares * ((each * heard.states[edges]).sum(1) - mean[span.targets])
+                states = torch.addcmul(scores[:, None] * score, each, shares[:, None])
+                if features is not None:
+                    states *= 1 - heard.states[edges].square()
+                of_scores[edges], of_heard[edges] = scores, states
+                of_sent.index_add_(0, span.sources, states)
+            of_score += of_scores @ heard.states
+            of_recurrent += of_gates.T @ heard.message
+            of_bias += of_gates.sum(0)
+            if of_features is not None:
+                of_features[chunk.edges] = of_heard
+        of_matrix = None if matrix is None else of_sent.T @ hidden
+        return None, of_given, of_features, of_matrix, of_score, of_recurrent, of_bias
 
 
-def levels_of(edges: Int[Tensor, "2 edges"], size: int) -> list[Level]:
+@dataclass(frozen=True, eq=False)
+class _Heard:
+    """What the nodes of some levels hear.
+
+    Args:
+        states: What comes along each edge.
+        scores: The score of each edge.
+        shares: Their softmax over the edges of each node.
+        message: The mean of the states by these shares.
+    """
+
+    states: Float[Tensor, "edges d"]
+    scores: Float[Tensor, " edges"]
+    shares: Float[Tensor, " edges"]
+    message: Float[Tensor, "nodes d"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Span:
+    """The nodes of some consecutive levels and their edges.
+
+    Args:
+        nodes: Places of the nodes.
+        edges: Places of the edges.
+        sources: Place of each edge's source among all nodes.
+        targets: Place of each edge's target among these nodes.
+    """
+
+    nodes: slice
+    edges: slice
+    sources: Int[Tensor, " edges"]
+    targets: Int[Tensor, " edges"]
+
+    @classmethod
+    def of(cls, levels: Levels, first: int, stop: int) -> "_Span":
+        """Those of levels `first` to `stop − 1`."""
+        nodes = slice(levels.node_ptr[first], levels.node_ptr[stop])
+        edges = slice(levels.edge_ptr[first], levels.edge_ptr[stop])
+        return cls(nodes, edges, levels.sources[edges], levels.targets[edges] - nodes.start)
+
+    def heard(
+        self, sent: Float[Tensor, "nodes d"], features: Float[Tensor, "edges d"] | None, score: Float[Tensor, " d"]
+    ) -> _Heard:
+        """What the nodes hear of what all nodes have sent."""
+        states = sent[self.sources]
+        if features is not None:
+            states = states.add_(features[self.edges]).tanh_()
+        scores, count = states @ score, self.nodes.stop - self.nodes.start
+        largest = scores.new_zeros(count).scatter_reduce(0, self.targets, scores, "amax", include_self=False)
+        weights = (scores - largest[self.targets]).exp()
+        shares = weights / weights.new_zeros(count).index_add(0, self.targets, weights)[self.targets]
+        message = sent.new_zeros(count, sent.shape[1]).index_add(0, self.targets, shares[:, None] * states)
+        return _Heard(states, scores, shares, message)
+
+
+@dataclass(frozen=True, eq=False)
+class _Gates:
+    """The gates of a gated recurrent unit, `h = (1 − z) n + z m` with `n = tanh(a + r b)`.
+
+    Args:
+        reset: `r`.
+        kept: `z`.
+        recalled: `b`.
+        new: `n`.
+    """
+
+    reset: Float[Tensor, "nodes d"]
+    kept: Float[Tensor, "nodes d"]
+    recalled: Float[Tensor, "nodes d"]
+    new: Float[Tensor, "nodes d"]
+
+
+def _gates(given: Float[Tensor, "nodes gates"], recurrent: Float[Tensor, "nodes gates"]) -> _Gates:
+    width = given.shape[1] // 3
+    reset, kept = (given[:, : 2 * width] + recurrent[:, : 2 * width]).sigmoid_().chunk(2, dim=1)
+    recalled = recurrent[:, 2 * width :]
+    return _Gates(reset, kept, recalled, torch.addcmul(given[:, 2 * width :], reset, recalled).tanh_())
+
+
+def _chunks(levels: Levels) -> list[tuple[int, int]]:
+    """Spans of consecutive levels with up to `CHUNK` nodes, or of a single level that has more."""
+    found, first = [], 0
+    for level in range(1, len(levels) + 1):
+        if level == len(levels) or levels.node_ptr[level + 1] - levels.node_ptr[first] > CHUNK:
+            found.append((first, level))
+            first = level
+    return found
+
+
+def _moved(part: slice, shift: int) -> slice:
+    return slice(part.start + shift, part.stop + shift)
+
+
+def levels_of(edges: Int[Tensor, "2 edges"], size: int) -> Levels:
     """The nodes by the length of the longest path to them, with the edges between strongly connected components.
 
     Args:
         edges: Source and target of each edge.
         size: Number of nodes.
 
-    >>> [level.nodes.tolist() for level in levels_of(torch.tensor([[0, 0, 2, 3], [1, 2, 3, 2]]), size=4)]
-    [[0], [1, 2, 3]]
+    >>> levels = levels_of(torch.tensor([[0, 0, 2, 3], [1, 2, 3, 2]]), size=4)
+    >>> levels.nodes.tolist(), levels.node_ptr, levels.edges.tolist()
+    ([0, 1, 2, 3], [0, 1, 4], [0, 1])
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -201,11 +333,11 @@ def levels_of(edges: Int[Tensor, "2 edges"], size: int) -> list[Level]:
     level = np.empty(count, np.int64)
     longest_paths(start, part[target][order], np.bincount(part[target], minlength=count), level)
     of_node = level[part]
-    nodes, by_target = np.argsort(of_node, kind="stable"), np.argsort(of_node[target], kind="stable")
-    slot, depth = np.empty(size, np.int64), int(of_node.max(initial=0)) + 1
-    node_ends = np.bincount(of_node, minlength=depth).cumsum()[:-1]
-    slot[nodes] = np.arange(size) - np.repeat(np.concatenate([[0], node_ends]), np.bincount(of_node, minlength=depth))
-    edge_ends = np.bincount(of_node[target], minlength=depth).cumsum()[:-1]
-    parts = zip(np.split(nodes, node_ends), np.split(by_target, edge_ends), strict=True)
-    arrays = ((mine, source[entering], slot[target[entering]], between[entering]) for mine, entering in parts)
-    return [Level(*(torch.from_numpy(array).to(edges.device) for array in level)) for level in arrays]
+    nodes, depth = np.argsort(of_node, kind="stable"), int(of_node.max(initial=-1)) + 1
+    place = np.empty(size, np.int64)
+    place[nodes] = np.arange(size)
+    by_target = np.argsort(place[target], kind="stable")
+    ends = (np.bincount(each, minlength=depth).cumsum() for each in (of_node, of_node[target]))
+    arrays = (nodes, place[source[by_target]], place[target[by_target]], between[by_target])
+    tensors = (torch.from_numpy(array).to(edges.device) for array in arrays)
+    return Levels(*tensors, *([0, *each.tolist()] for each in ends))
