@@ -337,7 +337,7 @@ def levels_of(edges: Int[Tensor, "2 edges"], size: int) -> Levels:
     place = np.empty(size, np.int64)
     place[nodes] = np.arange(size)
     by_target = np.argsort(place[target], kind="stable")
-    ends = (np.bincount(each, minlength=depth).cumsum() for each in (of_node, of_node[target]))
+    node_ptr, edge_ptr = ([0, *np.bincount(each, minlength=depth).cumsum()] for each in (of_node, of_node[target]))
     arrays = (nodes, place[source[by_target]], place[target[by_target]], between[by_target])
-    tensors = (torch.from_numpy(array).to(edges.device) for array in arrays)
-    return Levels(*tensors, *([0, *each.tolist()] for each in ends))
+    tensors = [torch.from_numpy(array).to(edges.device) for array in arrays]
+    return Levels(*tensors, node_ptr=[int(start) for start in node_ptr], edge_ptr=[int(start) for start in edge_ptr])
