@@ -16,7 +16,7 @@ judges by these cells where they exist. The other groups are comparisons of the 
 changes of the general model for sorting networks, each against the same cell without it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,12 +76,14 @@ class Group:
         cells: The cells with their first seed.
         both: Whether they are trained in the form of the authors' code, too.
         metrics: Metrics to show, by their names in the table.
+        seeds: The seeds with which each is trained.
     """
 
     title: str
     cells: Sequence[Cell]
     both: bool
     metrics: Mapping[str, Metric]
+    seeds: Sequence[int] = SEEDS
 
     def forms(self) -> list[Cell]:
         """The cells in each form, that of the authors first."""
@@ -163,32 +165,43 @@ def pair_cells() -> list[Cell]:
 def general_cells() -> list[Cell]:
     """The general model, without each of its changes, and with others."""
     return [
-        Cell(f"general-{name}", "sorting", encoding, merge(changes, WARM_UP), preset="best", share=FOUR_MILLION)
+        Cell(f"general-{name}", "sorting", encoding, merge(changes, WARM_UP), preset="flat", share=FOUR_MILLION)
         for name, (encoding, changes) in GENERAL.items()
     ]
 
 
-def cells() -> list[Cell]:
-    """All cells in order of importance: group by group, in each group seed by seed.
+def cells_of(groups: Iterable[Group]) -> list[Cell]:
+    """All cells, group by group, in each group seed by seed.
 
-    >>> [cell.name for cell in cells()[:2]]
+    >>> [cell.name for cell in cells_of(groups())[:2]]
     ['authors-playground-reachability-dag-magnetic', 'playground-reachability-dag-magnetic']
     """
-    found = [seeded(cell, seed) for group in groups() for seed in SEEDS for cell in group.forms()]
+    found = [seeded(cell, seed) for group in groups for seed in group.seeds for cell in group.forms()]
     return list({cell.name: cell for cell in found}.values())
 
 
 def figure(request: Request) -> None:
-    """Train what is missing; print and write mean and standard error over the seeds of every cell."""
-    record = request.record("figure-fair")
-    results = train_missing(cells(), request)
+    """Mean and standard error over the seeds of every cell."""
+    compare("figure-fair", groups(), request)
+
+
+def compare(name: str, groups: Sequence[Group], request: Request) -> None:
+    """Train what is missing; print and write mean and standard error over the seeds of every cell.
+
+    Args:
+        name: Name of the record.
+        groups: What is compared.
+        request: Options of the command line.
+    """
+    record, cells = request.record(name), cells_of(groups)
+    results = train_missing(cells, request)
     tables: dict[str, Any] = {}
     console = Console(soft_wrap=True)
-    for group in groups():
+    for group in groups:
         table = Table("", "runs", *group.metrics, title=group.title)
         rows: dict[str, Any] = {}
         for cell in group.forms():
-            trained = [results[name] for seed in SEEDS if (name := seeded(cell, seed).name) in results]
+            trained = [results[name] for seed in group.seeds if (name := seeded(cell, seed).name) in results]
             values = {
                 label: [one.value(metric) for one in trained if one.has(metric)]
                 for label, metric in group.metrics.items()
@@ -197,7 +210,7 @@ def figure(request: Request) -> None:
             rows[cell.name] = values
         console.print(table)
         tables[group.title] = rows
-    left = [cell.name for cell in cells() if cell.name not in results]
+    left = [cell.name for cell in cells if cell.name not in results]
     console.print(f"{len(results)} cells trained, {len(left)} not run")
     request.write(record, {"budget": request.budget, "tables": tables, "not_run": left})
 

@@ -51,7 +51,7 @@ def cells() -> list[Cell]:
     ['networks-attention', 'networks-repeated']
     """
     return [
-        Cell(f"networks-{name}", "sorting", "magnetic", merge(DATA, changes), preset="best", share=FOUR_MILLION)
+        Cell(f"networks-{name}", "sorting", "magnetic", merge(DATA, changes), preset="flat", share=FOUR_MILLION)
         for name, changes in HYPOTHESES.items()
     ]
 

@@ -36,7 +36,7 @@ def toy(cell: Cell) -> Cell:
 
 
 def test_every_cell_has_a_configuration_and_a_name_of_its_own(tmp_path):
-    made, request = fair.cells(), Request(tmp_path)
+    made, request = fair.cells_of(fair.groups()), Request(tmp_path)
     first = [cell for cell in made if "-seed" not in cell.name]
     assert len(made) == len({cell.name for cell in made}) == 3 * len(first)
     assert len({cell.config(request).hash for cell in first}) == len(first)
@@ -95,7 +95,7 @@ def one_batch(config: Config, examples: Examples) -> Batch:
 def test_every_cell_can_take_a_step_at_toy_size(tmp_path):
     """All models and encodings of the plan, one cell of each: a loss with finite gradients."""
     data: dict = {}
-    first = [toy(cell) for cell in fair.cells() if "-seed" not in cell.name]
+    first = [toy(cell) for cell in fair.cells_of(fair.groups()) if "-seed" not in cell.name]
     kinds = {}  # targets and kinds of graphs do not change a model
     for cell in first:
         others = {name: options for name, options in cell.changes.items() if name not in ("task", "run")}
@@ -117,12 +117,12 @@ def test_every_cell_can_take_a_step_at_toy_size(tmp_path):
 
 
 def test_a_part_of_the_plan_at_toy_size_from_training_to_the_table(tmp_path, monkeypatch, capsys):
-    plan = {cell.name: cell for cell in fair.cells()}
+    plan = {cell.name: cell for cell in fair.cells_of(fair.groups())}
     chosen = ["authors-playground-reachability-dag-svd", "authors-sorting-laplacian-seed1", "general-with-average"]
     toys = [toy(plan[name]) for name in chosen]
     request = Request(tmp_path / "results", runs=tmp_path / "runs", device="cpu")
     assert sorted(train_missing(toys, request)) == sorted(chosen)
-    monkeypatch.setattr(fair, "cells", lambda: toys)
+    monkeypatch.setattr(fair, "cells_of", lambda _: toys)
     fair.figure(Request(tmp_path / "results", runs=tmp_path / "runs", device="cpu", train=False))
     assert "3 cells trained, 0 not run" in capsys.readouterr().out
     tables = json.loads((tmp_path / "results" / "figure-fair.json").read_text())["result"]["tables"]

@@ -58,11 +58,21 @@ def test_the_papers_settings():
     }  # fmt: skip
 
 
-def test_the_best_settings_for_sorting_are_those_of_a_general_model():
-    best, paper = (configuration("sorting", "magnetic", preset).to_dict() for preset in ("best", "paper"))
-    assert (best["task"]["places"], best["model"]["length_scaled"]) == (24, True)
-    assert best["encoding"]["magnetic"]["scaling"] == "nodes"
-    assert best["optim"] == paper["optim"] and best["optim"]["lr"] == 5e-4
+def test_the_flat_settings_for_sorting_are_those_of_the_paper_s_transformer_with_three_changes():
+    flat, paper = (configuration("sorting", "magnetic", preset).to_dict() for preset in ("flat", "paper"))
+    assert (flat["task"].pop("places"), flat["model"].pop("length_scaled")) == (24, True)
+    assert flat["encoding"]["magnetic"].pop("scaling") == "nodes"
+    for changed in (paper["task"].pop("places"), paper["model"].pop("length_scaled")):
+        assert not changed
+    assert paper["encoding"]["magnetic"].pop("scaling") == "none"
+    assert flat == paper and flat["optim"]["lr"] == 5e-4
+
+
+def test_the_best_settings_for_sorting_look_at_no_network_of_a_test_length():
+    task = configuration("sorting", None, "best").task
+    assert task.split("train").sizes == range(7, 11)
+    assert task.split("valid").sizes == range(11, 12)
+    assert task.split("test").sizes == range(12, 21)
 
 
 def test_an_option_of_a_later_version_changes_the_hash_only_if_it_is_used():
@@ -303,7 +313,7 @@ def test_an_encoding_needs_a_table_of_options():
 
 
 def test_another_encoder_takes_over_the_options_that_it_has():
-    config = configuration("sorting", "magnetic", "best", overrides=["encoding.encoder=spe", "encoding.k=5"])
+    config = configuration("sorting", "magnetic", "flat", overrides=["encoding.encoder=spe", "encoding.k=5"])
     options = config.to_dict()["encoding"]["magnetic"]
     assert (options["encoder"], options["k"], options["scaling"], "sign" in options) == ("spe", 5, "nodes", False)
 

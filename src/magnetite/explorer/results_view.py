@@ -66,7 +66,7 @@ COMMANDS = {
     "large-models-steps": "python benchmarks/large_models.py steps",
     "large-models-growth": "python benchmarks/large_models.py growth",
     "large-models-accuracy": "python benchmarks/large_models.py accuracy",
-    "run-": "magnetite train sorting --preset best",
+    "run-": "magnetite train sorting --preset flat",
     "reliability": "python -m tests.fuzz",
 }
 """Commands of results that do not hold their own, by the beginning of their names; others are benchmarks with a file
