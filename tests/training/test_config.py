@@ -54,7 +54,8 @@ def test_the_papers_settings():
     assert distances.to_dict()["model"] == {
         "name": "transformer", "width": 256, "layers": 4, "heads": 4, "expansion": 4, "dropout": 0.185, "norm": "post",
         "local": 0, "length_scaled": False, "readout": "cls", "local_added": False,
-        "repeats": 1, "reach": "all", "attention": "full", "init": "uniform", "inner_dropout": False,
+        "repeats": 1, "reach": "all", "attention": "full", "init": "uniform", "position_scale": 0.0,
+            "inner_dropout": False,
     }  # fmt: skip
 
 
@@ -102,7 +103,7 @@ def test_the_hash_is_of_what_decides_the_result():
         ("optim.warmup=-1", "optim: warmup must be a non-negative number, got -1.0"),
         ("model.width=true", "model.width must be an integer such as 256, got True"),
         ("model.name=oracle", "unknown model 'oracle': choose one of transformer, sat, gnn, magnet"),
-        ("model.places=3", "unknown option model.places: choose one of width, init, layers"),
+        ("model.places=3", "unknown option model.places: choose one of width, init, position_scale"),
         ("task.borders=-1", "task: borders must be a non-negative integer, got -1"),
         ("encoding.colour=1", "unknown option encoding.colour: choose one of k, q, normalised"),
         ("encoding.magnetic.colour=1", "unknown option encoding.magnetic.colour: choose one of k, q"),
@@ -160,8 +161,8 @@ def test_bad_overrides_are_named(override, message):
 def test_another_kind_of_model_takes_the_options_that_it_knows_from_the_preset():
     config = configuration("sorting", "none", "quick", {"model": {"name": "gnn", "steps": 2}})
     assert config.to_dict()["model"] == {
-        "name": "gnn", "width": 64, "init": "uniform", "steps": 2, "directed": True, "network": "gnn",
-        "readout": "mean", "marked": False,
+        "name": "gnn", "width": 64, "init": "uniform", "position_scale": 0.0, "steps": 2, "directed": True,
+        "network": "gnn", "readout": "mean", "marked": False,
     }  # fmt: skip
 
 

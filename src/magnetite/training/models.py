@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import torch
 
 from magnetite import nn
-from magnetite.encodings.checks import DEPTH, DEPTH_OR_NONE, DROPOUT, SIZE, Domain, check_fields
+from magnetite.encodings.checks import DEPTH, DEPTH_OR_NONE, DROPOUT, NON_NEGATIVE, SIZE, Domain, check_fields
 from magnetite.linalg.memory import check_memory
 from magnetite.nn.attention import REACHES
 from magnetite.nn.embeddings import Embeddings
@@ -35,10 +35,13 @@ class ModelOptions:
         width: Size of a node's state.
         init: How linear layers start: `uniform`, as PyTorch's, or `fan-in`, truncated normal matrices of standard
             deviation `1/√fan_in` and biases of 0.
+        position_scale: Standard deviation of the entries of a node's position at the beginning, which a LayerNorm sets;
+            0 to add positions as their encoders give them.
     """
 
     width: Annotated[int, SIZE] = 256
     init: Annotated[str, Domain(choices=INITS)] = later("uniform")
+    position_scale: Annotated[float, NON_NEGATIVE] = later(0.0)
 
     def __post_init__(self) -> None:
         """Check the fields against their types and domains; a class that checks more calls this first."""
@@ -82,6 +85,7 @@ class Transformer(ModelOptions):
         attention: full; linear, whose cost grows linearly with the number of nodes; or sparse, to the nodes that the
             encoding relatives or sparse-walks lists.
         init: How linear layers start, uniform or fan-in.
+        position_scale: Standard deviation of the entries of a node's position at the beginning; 0 to leave them alone.
         inner_dropout: Whether dropout also acts inside the feed-forward networks, after their activations.
     """
 
@@ -173,6 +177,7 @@ class StructureAware(Transformer):
         attention: full; linear, whose cost grows linearly with the number of nodes; or sparse, to the nodes that the
             encoding relatives or sparse-walks lists.
         init: How linear layers start, uniform or fan-in.
+        position_scale: Standard deviation of the entries of a node's position at the beginning; 0 to leave them alone.
         inner_dropout: Whether dropout also acts inside the feed-forward networks, after their activations.
         network: The network: gnn; dirgnn, whose memory does not grow with the edges; recurrent, which follows the
             topological order of acyclic graphs; or gcn, which ignores direction.
@@ -219,6 +224,7 @@ class MessagePassing(ModelOptions):
         network: The network: gnn; dirgnn, whose memory does not grow with the edges; or recurrent, which follows the
             topological order of acyclic graphs. The last two are always directed.
         init: How linear layers start, uniform or fan-in.
+        position_scale: Standard deviation of the entries of a node's position at the beginning; 0 to leave them alone.
         readout: How a whole graph is read out: mean, sum or max.
         marked: Whether node pairs are read from a copy of the graph in which their source is marked; the network runs
             once per source.
@@ -261,6 +267,7 @@ class MagneticFilters(ModelOptions):
         layers: Number of layers.
         q: Potential of the magnetic Laplacian.
         init: How linear layers start, uniform or fan-in.
+        position_scale: Standard deviation of the entries of a node's position at the beginning; 0 to leave them alone.
         order: Degree of the Chebyshev polynomials.
         real_start: Whether the signal is real at the start: its imaginary part is zero.
     """
@@ -324,6 +331,8 @@ def build_model(task: Task, encoding: PositionalEncodings, model: ModelOptions, 
 
 def _assembled(task: Task, encoding: PositionalEncodings, model: ModelOptions) -> nn.GraphModel:
     position = encoding.build(model.width, *model.biased)
+    if position is not None and model.position_scale:
+        position = nn.Normalised(position, model.width, model.position_scale)
     channels = 0 if position is None else position.pair_channels
     head = task.head(model.graph_readout, channels)
     if channels and getattr(head, "pair_channels", 0) != channels:

@@ -40,6 +40,22 @@ def test_two_encodings_of_one_name_are_rejected():
     assert set(combined.encodings()) == {"eigenpairs", "more"}
 
 
+@torch.no_grad()
+def test_normalised_node_vectors_have_the_scale_and_all_else_is_as_it_was():
+    encoder = nn.SPE(K, WIDTH, heads=HEADS, layers=1, pairs=True, channels=4)
+    normalised = nn.Normalised(encoder, WIDTH, scale=0.1)
+    graphs = generic_digraphs(0)
+    batch = mt.batch(graphs, **{name: encoding(graphs) for name, encoding in normalised.encodings().items()})
+    found, plain = normalised(batch), encoder(batch)
+    torch.testing.assert_close(found.nodes.mean(1), torch.zeros(batch.num_nodes), atol=1e-6, rtol=0)
+    torch.testing.assert_close(found.nodes.std(1, correction=0), torch.full((batch.num_nodes,), 0.1), atol=1e-3, rtol=0)
+    torch.testing.assert_close((found.biases, found.pairs), (plain.biases, plain.pairs))
+    assert (normalised.pair_channels, normalised.has_biases) == (encoder.pair_channels, True)
+    biases_only = nn.Normalised(nn.RelativeWalkEncoder(HEADS, layers=1), WIDTH)
+    walks = {name: encoding(graphs) for name, encoding in biases_only.encodings().items()}
+    assert biases_only(mt.batch(graphs, **walks)).nodes is None
+
+
 def test_positions_of_another_width_are_rejected():
     model = nn.DigraphTransformer(WIDTH, 1, nn.NodeHead(1), nn.WalkEncoder(2 * WIDTH))
     with pytest.raises(ValueError, match="the position encoder has width 32, the model 16: give both the same width"):

@@ -1,6 +1,6 @@
 """Position encoders: networks that turn an encoding of the batch into positions for a model."""
 
-from magnetite.nn.encoders.base import Combined, PositionEncoder, Positions
+from magnetite.nn.encoders.base import Combined, Normalised, PositionEncoder, Positions
 from magnetite.nn.encoders.maglapnet import LaplacianEncoder, MagLapNet, SignGNN, SignMLP, SignNet
 from magnetite.nn.encoders.nodes import DepthEncoder, SinusoidalEncoder, SVDEncoder, WalkSumsEncoder
 from magnetite.nn.encoders.sparse import SparseBiasEncoder
@@ -28,6 +28,7 @@ __all__ = [
     "DepthEncoder",
     "LaplacianEncoder",
     "MagLapNet",
+    "Normalised",
     "PairWalkEncoder",
     "PositionEncoder",
     "Positions",

@@ -2,14 +2,16 @@
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from magnetite.batching import Batch
+from magnetite.encodings.checks import POSITIVE, SIZE
+from magnetite.nn.layers import Norm
 from magnetite.nn.module import Module
 
 Biases = list[Float[Tensor, "_ h _ _"]]
@@ -160,6 +162,57 @@ class Combined(PositionEncoder):
     def _agree(self, name: str) -> bool:
         read = [part.encodings()[name] for part in self.parts if name in part.encodings()]  # type: ignore[operator]
         return all(encoding == read[0] for encoding in read)
+
+
+class Normalised(PositionEncoder):
+    """The node vectors of another encoder with a LayerNorm, whose factors are `scale` at the beginning.
+
+    Encoders start with vectors of any length: on graphs of code, `MagLapNet` with entries of 0.3 and `SPE` with entries
+    of 12. Where these are many times longer than the embeddings to which they are added, a model sees little of the
+    embeddings until it has learned to shorten them.
+
+    Args:
+        encoder: The other encoder.
+        width: Size of a node's vector.
+        scale: Standard deviation of the entries of a vector at the beginning.
+
+    >>> import magnetite as mt
+    >>> graphs = mt.Digraphs.from_edges([[0, 1], [1, 2]])
+    >>> position = mt.nn.Normalised(mt.nn.MagLapNet(k=4, width=32), width=32, scale=0.1)
+    >>> nodes = position(mt.batch(graphs, mt.MagneticLaplacian(k=4)(graphs))).nodes
+    >>> round(nodes.std(1, correction=0).max().item(), 2)
+    0.1
+    """
+
+    def __init__(self, encoder: PositionEncoder, width: Annotated[int, SIZE], scale: Annotated[float, POSITIVE] = 1.0):
+        super().__init__()
+        self.encoder = encoder
+        self.norm = Norm(width)
+        torch.nn.init.constant_(self.norm.weight, scale)
+
+    @property
+    def pair_channels(self) -> int:
+        """Those of the encoder."""
+        return self.encoder.pair_channels
+
+    @property
+    def has_biases(self) -> bool:
+        """Whether the encoder gives attention biases."""
+        return self.encoder.has_biases
+
+    @property
+    def lists_pairs(self) -> bool:
+        """Whether the encoder lists node pairs."""
+        return self.encoder.lists_pairs
+
+    def encodings(self) -> dict[str, Any]:
+        """The encodings that the encoder needs, by their name in the batch."""
+        return self.encoder.encodings()
+
+    def forward(self, batch: Batch) -> Positions:
+        """The positions, with normalised node vectors if there are any."""
+        found: Positions = self.encoder(batch)
+        return found if found.nodes is None else replace(found, nodes=self.norm(found.nodes))
 
 
 def _added(found: list[Biases | None]) -> Biases:
