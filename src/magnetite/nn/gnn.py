@@ -39,8 +39,9 @@ class EdgeNodeStep(torch.nn.Module):
         """The states of nodes and edges after one step."""
         source, target = batch.edge_index
         ends = self.ends(nodes)
-        leaving, entering = ends.chunk(2, dim=-1) if self.directed else (ends, ends)
-        messages = leaving[source] + entering[target]
+        # In single precision, since the backward pass adds one gradient per edge.
+        leaving, entering = ends.float().chunk(2, dim=-1) if self.directed else (ends.float(),) * 2
+        messages = (leaving.index_select(0, source) + entering.index_select(0, target)).to(ends.dtype)
         if self.edge is not None and edges is not None:
             messages = messages + _product(self.edge, edges, batch)
         messages = self.activation(messages)
