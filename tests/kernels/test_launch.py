@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from magnetite.kernels.cuda import eigen_attention, launch, lowest_pairs, pair_head, pair_sum
+from magnetite.kernels.cuda import eigen_attention, launch, lowest_pairs, pair_head, pair_sum, recurrence
 from magnetite.kernels.cuda.launch import HERE, Kernel, source
 from magnetite.linalg import eigen_cuda
 
@@ -56,17 +56,20 @@ def test_a_kernel_is_compiled_once_for_its_constants(monkeypatch, tmp_path: Path
 
 @pytest.mark.parametrize("can_compile", [True, False])
 def test_without_a_compiler_plain_operations_are_used(monkeypatch, can_compile: bool) -> None:
-    for module in (eigen_attention, lowest_pairs, pair_head, pair_sum):
+    for module in (eigen_attention, lowest_pairs, pair_head, pair_sum, recurrence):
         monkeypatch.setattr(module, "CAN_COMPILE", can_compile)
-    monkeypatch.setattr(lowest_pairs, "shared_limit", lambda _: 200_000)
+    for module in (lowest_pairs, recurrence):
+        monkeypatch.setattr(module, "shared_limit", lambda _: 200_000)
     monkeypatch.setattr(pair_head, "knows_bfloat16", lambda _: True)
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda _: True)
     monkeypatch.setattr(torch, "get_autocast_dtype", lambda _: torch.bfloat16)
     monkeypatch.setattr(eigen_cuda, "_library", lambda: None)
     tokens = SimpleNamespace(shape=(9, 5, 6), is_cuda=True, dtype=torch.float32)
+    states = SimpleNamespace(shape=(9, 64), is_cuda=True, dtype=torch.float32, device=torch.device("cuda"))
     pairs = SimpleNamespace(dtype=torch.float32, is_cuda=True, requires_grad=False)
     matrices = torch.zeros(2, 4, 4, dtype=torch.complex128)
     assert eigen_attention.suits(tokens, 8) == can_compile  # pyright: ignore[reportArgumentType]
+    assert recurrence.suits(states) == can_compile  # pyright: ignore[reportArgumentType]
     assert pair_sum.suits(pairs, torch.zeros(32, 4)) == can_compile  # pyright: ignore[reportArgumentType]
     assert pair_head.suits(torch.nn.LayerNorm(64), torch.nn.GELU(), torch.device("cuda")) == can_compile
     assert eigen_cuda.drivers(matrices, 2, single=False) == [lowest_pairs.one_block_each] * can_compile

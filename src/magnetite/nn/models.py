@@ -243,9 +243,10 @@ class DigraphGNN(GraphModel):
         self._without_attention()
         self.local = local if local is not None else GNN(width)
         self.mark = torch.nn.Parameter(torch.randn(width)) if marked else None
+        # The number of sources differs from batch to batch.
+        self.capturable = not marked and getattr(self.local, "capturable", True)
         if not marked:
             return
-        self.capturable = False  # the number of sources differs from batch to batch
         reads = head.head if isinstance(head, Rescaled) else head
         if not isinstance(reads, PairHead):
             raise ValueError(f"marked is about node pairs, got {type(reads).__name__}: leave it out, or use a PairHead")
@@ -259,7 +260,7 @@ class DigraphGNN(GraphModel):
             return states, batch, positions
         copies = by_source(batch)
         marks = self.mark.to(states).expand(len(copies.sources), -1)
-        return states[copies.nodes].index_add(0, copies.sources, marks), copies.batch, positions
+        return states.index_select(0, copies.nodes).index_add(0, copies.sources, marks), copies.batch, positions
 
     def body(self, states: States, batch: Batch, positions: Positions) -> States:
         """The network."""

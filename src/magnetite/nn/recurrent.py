@@ -12,6 +12,7 @@ from torch import Tensor
 from magnetite.batching import Batch
 from magnetite.encodings.checks import DEPTH, SIZE
 from magnetite.kernels._compat import not_compiled
+from magnetite.kernels.cuda import recurrence
 from magnetite.nn.embeddings import Embedding, embedding_of
 from magnetite.nn.layers import full_precision
 from magnetite.nn.module import Module
@@ -24,6 +25,9 @@ CHUNK = 2**16
 class Levels:
     """Nodes in an order in which each comes after its predecessors, level by level, and their edges.
 
+    For CUDA kernels, nodes are in the order of graphs, and within each graph in that of its levels. The kernels take
+    all of them at once, so that they count as a single level here.
+
     Args:
         nodes: The nodes; those of a level, which are updated together, follow each other.
         sources: Place of each edge's source in `nodes`.
@@ -31,6 +35,7 @@ class Levels:
         edges: Number of each edge among all edges.
         node_ptr: Where the nodes of each level begin.
         edge_ptr: Where the edges to the nodes of each level begin.
+        order: What the kernels read.
     """
 
     nodes: Int[Tensor, " nodes"]
@@ -39,6 +44,7 @@ class Levels:
     edges: Int[Tensor, " edges"]
     node_ptr: list[int]
     edge_ptr: list[int]
+    order: recurrence.Order | None = None
 
     def __len__(self) -> int:
         return len(self.node_ptr) - 1
@@ -80,34 +86,33 @@ class TopologicalGRU(Module):
         self.between = torch.nn.ModuleList(torch.nn.Linear(2 * width, width) for _ in range(steps - 1))
         self.out = torch.nn.Linear(2 * width * steps, width)
 
+    @not_compiled
     def forward(self, states: Float[Tensor, "nodes d"], batch: Batch) -> Float[Tensor, "nodes d"]:
-        """States that know their ancestors and descendants."""
-        edges = None if self.embedding is None else self.embedding(batch)
+        """States that know their ancestors and descendants; not compiled, since each batch has its own levels."""
+        edges, ways = None if self.embedding is None else self.embedding(batch), both_ways(batch, states)
         found = []
         for number, each in enumerate(self.passes):
-            found.append(each(self.between[number - 1](found[-1]) if found else states, edges, batch))
+            found.append(each(self.between[number - 1](found[-1]) if found else states, edges, ways))
         return self.out(torch.cat(found, dim=-1))
 
 
 class _Pass(torch.nn.Module):
-    """One pass along the edges and one against them; levels are not compiled, since each batch has its own."""
+    """One pass along the edges and one against them."""
 
     def __init__(self, width: int, edges: bool):
         super().__init__()
         self.along, self.against = _Cell(width, edges), _Cell(width, edges)
 
-    @not_compiled
     def forward(
-        self, states: Float[Tensor, "nodes d"], features: Float[Tensor, "edges d"] | None, batch: Batch
+        self,
+        states: Float[Tensor, "nodes d"],
+        features: Float[Tensor, "edges d"] | None,
+        ways: tuple[Levels, Levels],
     ) -> Float[Tensor, "nodes both"]:
         """The states after the pass along the edges, and after the one against them."""
-        edges = batch.edge_index[:, batch.edge_mask]
-        with full_precision(batch.device):
-            own = None if features is None else features[batch.edge_mask].float()
-            both = [
-                cell(states.float(), own, levels_of(ends, len(states)))
-                for cell, ends in ((self.along, edges), (self.against, edges.flip(0)))
-            ]
+        with full_precision(states.device):
+            own = None if features is None else features.float()
+            both = [cell(states.float(), own, way) for cell, way in zip((self.along, self.against), ways, strict=True)]
             return torch.cat(both, dim=-1)
 
 
@@ -125,9 +130,9 @@ class _Cell(torch.nn.Module):
     ) -> Float[Tensor, "nodes d"]:
         """The new states of all nodes, from their own states and edge features."""
         unit, matrix = self.unit, None if self.message is None else self.message.weight
-        own = None if features is None else features[levels.edges]
+        own = None if features is None else features.index_select(0, levels.edges)
         # What does not depend on predecessors is computed for all nodes at once.
-        given = torch.nn.functional.linear(states, unit.weight_ih, unit.bias_ih)[levels.nodes]
+        given = torch.nn.functional.linear(states, unit.weight_ih, unit.bias_ih).index_select(0, levels.nodes)
         hidden = _Recurrence.apply(levels, given, own, matrix, self.score.weight[0], unit.weight_hh, unit.bias_hh)
         return torch.empty_like(states).index_copy(0, levels.nodes, hidden)  # pyright: ignore[reportArgumentType]
 
@@ -150,15 +155,10 @@ class _Recurrence(torch.autograd.Function):
         recurrent: Float[Tensor, "gates d"],
         bias: Float[Tensor, " gates"],
     ) -> Float[Tensor, "nodes d"]:
-        hidden = given.new_empty(len(given), len(score))
-        sent = hidden if matrix is None else torch.empty_like(hidden)
-        for level in range(len(levels)):
-            span = _Span.of(levels, level, level + 1)
-            message = span.heard(sent, features, score).message
-            gates = _gates(given[span.nodes], torch.addmm(bias, message, recurrent.T))
-            hidden[span.nodes] = torch.lerp(gates.new, message, gates.kept)
-            if matrix is not None:
-                sent[span.nodes] = hidden[span.nodes] @ matrix.T
+        if levels.order is None:
+            hidden = _states(levels, given, features, matrix, score, recurrent, bias)
+        else:
+            hidden = recurrence.forward(given, features, matrix, score, recurrent, bias, levels.order)
         ctx.levels = levels
         ctx.save_for_backward(given, features, matrix, score, recurrent, bias, hidden)
         return hidden
@@ -167,50 +167,118 @@ class _Recurrence(torch.autograd.Function):
     def backward(ctx: Any, upper: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         levels: Levels = ctx.levels
         given, features, matrix, score, recurrent, bias, hidden = ctx.saved_tensors
-        of_hidden, of_given = upper.clone(), torch.empty_like(given)
-        of_features = None if features is None else torch.empty_like(features)
+        of_given, of_features = torch.empty_like(given), None if features is None else torch.empty_like(features)
+        of_hidden = upper.clone()  # gradients by level are added to it
         of_sent = of_hidden if matrix is None else torch.zeros_like(hidden)
+        of_matrix = None if matrix is None else torch.zeros_like(matrix)
         of_score, of_recurrent, of_bias = (torch.zeros_like(each) for each in (score, recurrent, bias))
         sent = hidden if matrix is None else hidden @ matrix.T
         for first, stop in reversed(_chunks(levels)):
             chunk = _Span.of(levels, first, stop)
             heard = chunk.heard(sent, features, score)
             gates = _gates(given[chunk.nodes], torch.addmm(bias, heard.message, recurrent.T))
-            # Factors by which the gradient of a hidden state reaches the gates, which need no order.
-            to_new = (1 - gates.kept) * (1 - gates.new.square())
-            to_kept = (heard.message - gates.new) * gates.kept * (1 - gates.kept)
-            to_reset = gates.recalled * gates.reset * (1 - gates.reset)
-            of_gates = torch.empty_like(given[chunk.nodes])
-            of_scores, of_heard = torch.empty_like(heard.scores), torch.empty_like(heard.states)
-            for level in reversed(range(first, stop)):
-                span = _Span.of(levels, level, level + 1)
-                rows, edges = (_moved(each, -other.start) for each, other in ((span.nodes, chunk.nodes),
-                                                                             (span.edges, chunk.edges)))  # fmt: skip
-                own = of_hidden[span.nodes]
-                if matrix is not None:
-                    own.addmm_(of_sent[span.nodes], matrix)
-                new = own * to_new[rows]
-                parts = of_gates[rows]
-                torch.cat([new * to_reset[rows], own * to_kept[rows], new * gates.reset[rows]], dim=1, out=parts)
-                of_given[span.nodes, : 2 * len(score)] = parts[:, : 2 * len(score)]
-                of_given[span.nodes, 2 * len(score) :] = new
-                message = torch.addmm(own * gates.kept[rows], parts, recurrent)
-                # Softmax: the mean of the gradients of a node's edges is the gradient of its message along the message.
-                mean = (message * heard.message[rows]).sum(1)
-                each, shares = message[span.targets], heard.shares[edges]
-                scores = shares * ((each * heard.states[edges]).sum(1) - mean[span.targets])
-                states = torch.addcmul(scores[:, None] * score, each, shares[:, None])
-                if features is not None:
-                    states *= 1 - heard.states[edges].square()
-                of_scores[edges], of_heard[edges] = scores, states
-                of_sent.index_add_(0, span.sources, states)
-            of_score += of_scores @ heard.states
-            of_recurrent += of_gates.T @ heard.message
-            of_bias += of_gates.sum(0)
+            # What a gradient is multiplied by on its way to the gates needs no order.
+            factors = recurrence.Factors(
+                to_new=(1 - gates.kept) * (1 - gates.new.square()),
+                to_kept=(heard.message - gates.new) * gates.kept * (1 - gates.kept),
+                to_reset=gates.recalled * gates.reset * (1 - gates.reset),
+                kept=gates.kept,
+                reset=gates.reset,
+                message=heard.message,
+                states=heard.states,
+                shares=heard.shares,
+            )
+            if levels.order is None:
+                found = _gradients(
+                    levels, (first, stop), factors, of_hidden, of_sent, features, matrix, score, recurrent
+                )
+            else:
+                found = recurrence.backward(of_hidden, factors, matrix, score, recurrent, levels.order)
+            of_given[chunk.nodes] = found.given
+            of_score += found.scores @ heard.states
+            of_recurrent += found.gates.T @ heard.message
+            of_bias += found.gates.sum(0)
             if of_features is not None:
-                of_features[chunk.edges] = of_heard
-        of_matrix = None if matrix is None else of_sent.T @ hidden
+                of_features[chunk.edges] = found.states
+            if of_matrix is not None:
+                of_matrix += found.sent.T @ hidden[chunk.nodes]
         return None, of_given, of_features, of_matrix, of_score, of_recurrent, of_bias
+
+
+def _states(
+    levels: Levels,
+    given: Float[Tensor, "nodes gates"],
+    features: Float[Tensor, "edges d"] | None,
+    matrix: Float[Tensor, "d d"] | None,
+    score: Float[Tensor, " d"],
+    recurrent: Float[Tensor, "gates d"],
+    bias: Float[Tensor, " gates"],
+) -> Float[Tensor, "nodes d"]:
+    """The hidden states, level by level."""
+    hidden = given.new_empty(len(given), len(score))
+    sent = hidden if matrix is None else torch.empty_like(hidden)
+    for level in range(len(levels)):
+        span = _Span.of(levels, level, level + 1)
+        message = span.heard(sent, features, score).message
+        gates = _gates(given[span.nodes], torch.addmm(bias, message, recurrent.T))
+        hidden[span.nodes] = torch.lerp(gates.new, message, gates.kept)
+        if matrix is not None:
+            sent[span.nodes] = hidden[span.nodes] @ matrix.T
+    return hidden
+
+
+def _gradients(
+    levels: Levels,
+    span: tuple[int, int],
+    factors: recurrence.Factors,
+    of_hidden: Float[Tensor, "nodes d"],
+    of_sent: Float[Tensor, "nodes d"],
+    features: Float[Tensor, "edges d"] | None,
+    matrix: Float[Tensor, "d d"] | None,
+    score: Float[Tensor, " d"],
+    recurrent: Float[Tensor, "gates d"],
+) -> recurrence.Gradients:
+    """The gradients of some levels, from the last one to the first; adds to those of the states before them.
+
+    Args:
+        levels: All levels.
+        span: The first of the levels, and the one after the last.
+        factors: What is known of the forward pass of these levels.
+        of_hidden: Gradients of the states.
+        of_sent: Gradients of what nodes send; the same tensor if that is their states.
+        features: Features of the edges.
+        matrix: From states to what nodes send.
+        score: From what comes along an edge to its score.
+        recurrent: From messages to gates.
+    """
+    chunk, width = _Span.of(levels, *span), len(score)
+    wide = torch.empty(len(factors.kept), len(recurrent), device=score.device)
+    of_given, of_gates = wide, torch.empty_like(wide)
+    of_scores, of_states = torch.empty_like(factors.shares), torch.empty_like(factors.states)
+    for level in reversed(range(*span)):
+        part = _Span.of(levels, level, level + 1)
+        rows, edges = (_moved(each, -other.start) for each, other in ((part.nodes, chunk.nodes),
+                                                                     (part.edges, chunk.edges)))  # fmt: skip
+        own = of_hidden[part.nodes]
+        if matrix is not None:
+            own.addmm_(of_sent[part.nodes], matrix)
+        new = own * factors.to_new[rows]
+        parts = of_gates[rows]
+        kept, reset = own * factors.to_kept[rows], new * factors.reset[rows]
+        torch.cat([new * factors.to_reset[rows], kept, reset], dim=1, out=parts)
+        of_given[rows, : 2 * width] = parts[:, : 2 * width]
+        of_given[rows, 2 * width :] = new
+        message = torch.addmm(own * factors.kept[rows], parts, recurrent)
+        # Softmax: the mean of the gradients of a node's edges is the gradient of its message along the message.
+        mean = (message * factors.message[rows]).sum(1)
+        each, shares = message[part.targets], factors.shares[edges]
+        scores = shares * ((each * factors.states[edges]).sum(1) - mean[part.targets])
+        states = torch.addcmul(scores[:, None] * score, each, shares[:, None])
+        if features is not None:
+            states *= 1 - factors.states[edges].square()
+        of_scores[edges], of_states[edges] = scores, states
+        of_sent.index_add_(0, part.sources, states)
+    return recurrence.Gradients(of_given, of_gates, of_sent[chunk.nodes], of_states, of_scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,38 +374,99 @@ def _moved(part: slice, shift: int) -> slice:
     return slice(part.start + shift, part.stop + shift)
 
 
-def levels_of(edges: Int[Tensor, "2 edges"], size: int) -> Levels:
+def both_ways(batch: Batch, states: Float[Tensor, "nodes d"]) -> tuple[Levels, Levels]:
+    """The levels along and against the edges of a batch, from one copy of its edges to the CPU."""
+    edges = torch.cat([batch.edge_index, batch.edge_mask[None]])
+    if not recurrence.suits(states):
+        (*ends, real), graph = edges.cpu().numpy(), None
+    else:
+        # Padding is divided among all graphs, since a kernel takes as long as its largest one.
+        anywhere = torch.arange(batch.num_nodes, device=batch.device) % len(batch)
+        graph = torch.where(batch.node_mask, batch.node_graph, anywhere)
+        held = torch.cat([edges.flatten(), graph]).cpu().numpy()
+        (*ends, real), graph = held[: edges.numel()].reshape(edges.shape), held[edges.numel() :]
+    numbers = np.flatnonzero(real)
+    source, target = (end[numbers] for end in ends)
+    rest = numbers, batch.num_nodes, batch.device, graph
+    return _levels(source, target, *rest), _levels(target, source, *rest)
+
+
+def levels_of(edges: Int[Tensor, "2 edges"], size: int, graph: Int[Tensor, " nodes"] | None = None) -> Levels:
     """The nodes by the length of the longest path to them, with the edges between strongly connected components.
 
     Args:
         edges: Source and target of each edge.
         size: Number of nodes.
+        graph: The graph of each node, for the order that CUDA kernels need.
 
     >>> levels = levels_of(torch.tensor([[0, 0, 2, 3], [1, 2, 3, 2]]), size=4)
     >>> levels.nodes.tolist(), levels.node_ptr, levels.edges.tolist()
     ([0, 1, 2, 3], [0, 1, 4], [0, 1])
     """
+    source, target = edges.cpu().numpy()
+    part = None if graph is None else graph.cpu().numpy()
+    return _levels(source, target, np.arange(source.size), size, edges.device, part)
+
+
+def _levels(
+    source: Int[np.ndarray, " edges"],
+    target: Int[np.ndarray, " edges"],
+    numbers: Int[np.ndarray, " edges"],
+    size: int,
+    device: torch.device,
+    part: Int[np.ndarray, " nodes"] | None,
+) -> Levels:
+    level, between = _depths(source, target, size)
+    source, target, numbers = source[between], target[between], numbers[between]
+    depth = int(level.max(initial=-1)) + 1
+    parts = 1 if part is None else int(part.max(initial=-1)) + 1
+    start, nodes = _sorted(level if part is None else part * depth + level, parts * depth)
+    place = np.empty(size, np.int64)
+    place[nodes] = np.arange(size)
+    entering, by_target = _sorted(place[target], size)
+    sources = place[source[by_target]]
+    arrays = [nodes, sources, place[target[by_target]], numbers[by_target]]
+    if part is None:
+        edge_start = entering[start]
+        return Levels(*_on(arrays, device), node_ptr=start.tolist(), edge_ptr=edge_start.tolist())
+    leaving, left = _sorted(sources, size)
+    *found, entering, leaving, left, start = _on([*arrays, entering, leaving, left, start], device)
+    order = recurrence.Order(found[1], entering, leaving, left, start, depth)
+    return Levels(*found, node_ptr=[0, size], edge_ptr=[0, numbers.size], order=order)
+
+
+def _sorted(keys: Int[np.ndarray, " keys"], count: int) -> tuple[Int[np.ndarray, " starts"], Int[np.ndarray, " keys"]]:
+    """Where each of `count` keys begins when they are sorted, and their order."""
+    from magnetite.kernels.cpu.levels import sort_by
+
+    start, order = np.zeros(count + 1, np.int64), np.empty(keys.size, np.int64)
+    sort_by(keys, start, order)
+    return start, order
+
+
+def _depths(
+    source: Int[np.ndarray, " edges"], target: Int[np.ndarray, " edges"], size: int
+) -> tuple[Int[np.ndarray, " nodes"], Int[np.ndarray, " kept"] | slice]:
+    """The level of each node, and the edges between strongly connected components."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     from magnetite.kernels.cpu.levels import longest_paths
 
-    source, target = edges.cpu().numpy()
+    level = np.empty(size, np.int64)
+    if longest_paths(*_sorted(source, size), target, level):
+        return level, slice(None)
     ones = np.ones(source.size, np.int8)
     count, part = connected_components(coo_array((ones, (source, target)), shape=(size, size)), connection="strong")
     part = part.astype(np.int64)
     between = np.flatnonzero(part[source] != part[target])
-    source, target = source[between], target[between]
-    order = np.argsort(part[source], kind="stable")
-    start = np.concatenate([np.zeros(1, np.int64), np.bincount(part[source], minlength=count).cumsum()])
+    source, target = part[source[between]], part[target[between]]
     level = np.empty(count, np.int64)
-    longest_paths(start, part[target][order], np.bincount(part[target], minlength=count), level)
-    of_node = level[part]
-    nodes, depth = np.argsort(of_node, kind="stable"), int(of_node.max(initial=-1)) + 1
-    place = np.empty(size, np.int64)
-    place[nodes] = np.arange(size)
-    by_target = np.argsort(place[target], kind="stable")
-    node_ptr, edge_ptr = ([0, *np.bincount(each, minlength=depth).cumsum()] for each in (of_node, of_node[target]))
-    arrays = (nodes, place[source[by_target]], place[target[by_target]], between[by_target])
-    tensors = [torch.from_numpy(array).to(edges.device) for array in arrays]
-    return Levels(*tensors, node_ptr=[int(start) for start in node_ptr], edge_ptr=[int(start) for start in edge_ptr])
+    longest_paths(*_sorted(source, count), target, level)
+    return level[part], between
+
+
+def _on(arrays: Sequence[np.ndarray], device: torch.device) -> list[Tensor]:
+    """The arrays as tensors on a device, in one copy."""
+    joined = torch.from_numpy(np.concatenate(arrays)).to(device)
+    return list(joined.split([array.size for array in arrays]))

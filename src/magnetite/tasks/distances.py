@@ -118,8 +118,8 @@ class Distances(Task):
             distances on 5,000 graphs of 64 to 71 nodes; `per_size` then has no effect.
         self_loops: Whether edges of general digraphs may lead from a node to itself, with the same probability; acyclic
             graphs have none.
-        sources: Number of random nodes of each training graph whose pairs with other nodes are asked; 0 for all nodes.
-            Validation and test graphs are asked about all nodes.
+        sources: Number of random nodes of each training and validation graph whose pairs with other nodes are asked; 0
+            for all nodes. Test graphs are asked about all nodes.
 
     >>> examples = Distances(target="reachability").shard("test", 0)
     >>> examples.graphs, examples.targets
@@ -188,7 +188,9 @@ class Distances(Task):
         ordered = split != "train" and self.protocol == "paper"
         choices = sizes[numbers // self.per_size, None] if ordered else sizes.expand(size, -1)
         found = self._generate(derive(self.seed, part.number), numbers, choices)
-        return self._asked(found, derive(self.seed, SOURCES), numbers) if split == "train" else found
+        return (
+            found if split == "test" else self._asked(found, derive(derive(self.seed, SOURCES), part.number), numbers)
+        )
 
     def stream(self, seed: int, batch: int, device: torch.device | str = "cpu", start: int = 0) -> Iterator[Examples]:
         """An endless stream of fresh training examples, generated on `device`.

@@ -49,14 +49,14 @@ class Objective(torch.nn.Module):
 
 
 def compiled(objective: Objective, mode: str) -> Any:
-    """The objective, compiled for training.
+    """The objective, compiled for training; as it is if most shapes of the model differ from batch to batch.
 
     Args:
         objective: Model and loss.
         mode: `none`, `whole` (one graph), or `layers` (embedding, layers, and head with loss separately; layers of the
             same kind are compiled once).
     """
-    if mode == "none":
+    if mode == "none" or not getattr(objective.model, "capturable", True):
         return objective
     set_up_compiler(RECOMPILATIONS)
     if mode == "whole":

@@ -6,10 +6,28 @@ from magnetite.kernels.cpu.compile import kernel
 
 
 @kernel(seconds=1)
-def longest_paths(start, after, before, level):
-    """Set `level` to the length of the longest path to each node; `before` counts predecessors, and is used up."""
+def sort_by(keys, start, order):
+    """Set `order` to the numbers of the keys, sorted and stable, and `start` to where each key begins; it has zeros."""
+    for key in keys:
+        start[key + 1] += 1
+    for key in range(len(start) - 1):
+        start[key + 1] += start[key]
+    following = start.copy()
+    for number in range(len(keys)):
+        order[following[keys[number]]] = number
+        following[keys[number]] += 1
+
+
+@kernel(seconds=1)
+def longest_paths(start, order, target, level):
+    """Set `level` to the length of the longest path to each node; whether there is one, since the graph has no cycle.
+
+    The edges from each node are given by `start` and `order`.
+    """
     n = len(level)
-    queue = np.empty(n, np.int64)
+    queue, before = np.empty(n, np.int64), np.zeros(n, np.int64)
+    for node in target:
+        before[node] += 1
     first, last = 0, 0
     for node in range(n):
         level[node] = 0
@@ -20,7 +38,7 @@ def longest_paths(start, after, before, level):
         node = queue[first]
         first += 1
         for place in range(start[node], start[node + 1]):
-            other = after[place]
+            other = target[order[place]]
             level[other] = max(level[other], level[node] + 1)
             before[other] -= 1
             if before[other] == 0:
