@@ -10,11 +10,12 @@ python benchmarks/large_models.py steps --device cuda       # results/large-mode
 On a CPU, every measurement runs in a process of its own, so that its peak memory is its own. Steps and encodings are
 measured in CPU seconds of one thread, the least of some rounds, which other processes of the machine hardly change;
 training in seconds of the clock. On a GPU, all run in one process, time is that of the clock, and memory that of
-torch's allocator. A step is a forward and a backward pass over the whole graph, and an update by AdamW, with two layers
-of width 64 and the same random positions for all models; `sampled` is a step of training on the neighbourhoods of 256
-nodes, as `mt.train` does by default, and its cost does not depend on the graph. All sides keep freed memory, as
-`mt.train` does on a CPU. Growth is measured at a smaller width and with fewer edges, so that a million nodes fit into
-24 GiB. The epoch over a million nodes is not compiled, since every sample has another shape.
+torch's allocator. Every measurement is printed and written at once. A step is a forward and a backward pass over the
+whole graph, and an update by AdamW, with two layers of width 64 and the same random positions for all models; `sampled`
+is a step of training on the neighbourhoods of 256 nodes, as `mt.train` does by default, and its cost does not depend on
+the graph. All sides keep freed memory, as `mt.train` does on a CPU. Growth is measured at a smaller width and with
+fewer edges, so that a million nodes fit into 24 GiB. The epoch over a million nodes is not compiled, since every sample
+has another shape.
 """
 
 import argparse
@@ -25,7 +26,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.choosing import MODELS, generated  # noqa: E402
+from benchmarks.timing import needs_gpu  # noqa: E402
 
 LAYERS, HEADS, K, CLASSES = 2, 4, 8, 5
 STEP_SCALE, GROWTH_SCALE = {"width": 64, "degree": 10}, {"width": 32, "degree": 5}
@@ -252,6 +255,7 @@ def one_epoch(name: str, n: int, seed: int, device: str) -> dict[str, float]:
         start = time.perf_counter()
         mt.MagneticLaplacian(k=16)(graphs.to(device)).vectors.cpu()
         found["encode_seconds"], found["encode_peak_gib"] = time.perf_counter() - start, peak()
+        print(f"encoded in {found['encode_seconds']:.1f} s", flush=True)
         settings["encoding.k"] = 16
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     ends = [round(share * n) for share in (0.1, 0.01, 0.05)]
@@ -340,64 +344,59 @@ def main() -> None:
             torch.set_num_threads(1)
         print(json.dumps(WORK[kind](**given)))
         return
+    if options.device == "cuda":
+        needs_gpu()
     for part in [options.part] if options.part else PARTS:
         record = Record(f"large-models-{part}{'-cuda' if options.device == 'cuda' else ''}", options.seed)
-        print("written:", record.write(options.out, PARTS[part](options)), flush=True)
+        about, work = PARTS[part]
+        rows: list[dict[str, Any]] = []
+        for kind, given in work(options):
+            row = measured(kind, options.timeout, **given, seed=options.seed, device=options.device)
+            rows.append(row)
+            more = {"exponents": exponents(rows)} if part == "growth" else {}
+            path = record.write(options.out, {"rows": rows, **about, **more})
+        print("written:", path, flush=True)
 
 
-def accuracy(options: argparse.Namespace) -> dict[str, Any]:
+Jobs = Iterator[tuple[str, dict[str, Any]]]
+"""Kinds of measurements with their options."""
+
+
+def accuracy(options: argparse.Namespace) -> Jobs:
     """Accuracy of the defaults, with and without encodings."""
-    each = [(n, name) for n in options.sizes or ACCURACY_SIZES for name in options.names or ("magnetic", "none")]
-    given = {"seed": options.seed, "steps": options.steps, "device": options.device}
-    rows = [measured("trained", options.timeout, name=name, n=n, **given) for n, name in each]
-    return {"rows": rows, "chance": 1 / CLASSES}
+    for n, name in product(options.sizes or ACCURACY_SIZES, options.names or ("magnetic", "none")):
+        yield "trained", {"name": name, "n": n, "steps": options.steps}
 
 
-def million(options: argparse.Namespace) -> dict[str, Any]:
+def million(options: argparse.Namespace) -> Jobs:
     """Encoding and one epoch of a node classifier on a graph of a million nodes, with and without the encoding."""
-    sizes = options.sizes or (1_000_000,)
-    rows = [
-        measured("epoch", options.timeout, name=name, n=n, seed=options.seed, device=options.device)
-        for n in sizes
-        for name in options.names or ("magnetic", "none")
-    ]
-    return {"rows": rows, "chance": 1 / CLASSES, "k": 16}
+    for n, name in product(options.sizes or (1_000_000,), options.names or ("magnetic", "none")):
+        yield "epoch", {"name": name, "n": n}
 
 
-def steps(options: argparse.Namespace) -> dict[str, Any]:
+def steps(options: argparse.Namespace) -> Jobs:
     """Cost of a step against PyG."""
-    names, sizes = options.names or [*OURS, "sampled", *THEIRS], options.sizes or STEP_SIZES
-    rows = [
-        measured("step", options.timeout, name=name, n=n, **STEP_SCALE, seed=options.seed, device=options.device)
-        for n in sizes
-        for name in names
-    ]
-    return {"rows": rows, "layers": LAYERS, **STEP_SCALE}
+    for n, name in product(options.sizes or STEP_SIZES, options.names or [*OURS, "sampled", *THEIRS]):
+        yield "step", {"name": name, "n": n, **STEP_SCALE}
 
 
-def growth(options: argparse.Namespace) -> dict[str, Any]:
+def growth(options: argparse.Namespace) -> Jobs:
     """Cost of models and encodings over the number of nodes."""
-    degree = {"degree": GROWTH_SCALE["degree"]}
-    kinds = {
-        **dict.fromkeys([*OURS, "sampled"], ("step", GROWTH_SCALE)),
-        **dict.fromkeys(ENCODINGS, ("encoding", degree)),
-    }
-    rows = [
-        measured(
-            kinds[name][0], options.timeout, name=name, n=n, **kinds[name][1], seed=options.seed, device=options.device
-        )
-        for name in options.names or kinds
-        for n in options.sizes or GROWTH_SIZES
-    ]
-    return {"rows": rows, "exponents": exponents(rows), "layers": LAYERS, **GROWTH_SCALE}
+    models = [*OURS, "sampled"]
+    for name, n in product(options.names or [*models, *ENCODINGS], options.sizes or GROWTH_SIZES):
+        if name in models:
+            yield "step", {"name": name, "n": n, **GROWTH_SCALE}
+        else:
+            yield "encoding", {"name": name, "n": n, "degree": GROWTH_SCALE["degree"]}
 
 
-PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
-    "steps": steps,
-    "growth": growth,
-    "accuracy": accuracy,
-    "million": million,
+PARTS: dict[str, tuple[dict[str, Any], Callable[[argparse.Namespace], Jobs]]] = {
+    "steps": ({"layers": LAYERS, **STEP_SCALE}, steps),
+    "growth": ({"layers": LAYERS, **GROWTH_SCALE}, growth),
+    "accuracy": ({"chance": 1 / CLASSES}, accuracy),
+    "million": ({"chance": 1 / CLASSES, "k": 16}, million),
 }
+"""Each part: what its result says besides the measurements, and these."""
 
 
 if __name__ == "__main__":

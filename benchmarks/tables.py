@@ -200,7 +200,7 @@ def eigenpairs_of(measured: list[dict[str, Any]], precision: str) -> Row:
     sides = [side for side in dict.fromkeys(row["side"] for row in rows) if side != "ours"]
     ratios = {side: slashed(times_faster(times.get((side, n)), times["ours", n]) for n in sizes) for side in sides}
     wrong = {side: sum(row["wrong"] for row in rows if row["side"] == side) for side in ("ours", *sides)}
-    named = {"cusolver": "cuSOLVER's batched solver", "jax": "JAX", "cupy": "CuPy", "torch": "`torch.linalg.eigh`"}
+    named = GPU_SIDES
     return Row(
         f"magnetic eigenpairs, H200, {'float64' if precision == 'double' else 'float32'}, n {slashed(sizes)}",
         "; ".join(named[side] for side in sides),
@@ -209,6 +209,37 @@ def eigenpairs_of(measured: list[dict[str, Any]], precision: str) -> Row:
         "benchmarks/eigen_gpu.py",
         main=precision == "double",
     )
+
+
+GPU_SIDES = {"cusolver": "cuSOLVER's batched solver", "jax": "JAX", "cupy": "CuPy", "torch": "`torch.linalg.eigh`"}
+"""Libraries that eigenpairs on a GPU are compared with, as tables call them."""
+
+
+def gpu_table(precision: str) -> str:
+    """Microseconds per matrix and wrong matrices of all libraries on a GPU, in Markdown."""
+    measured = [row for row in result("benchmark-eigen-gpu")["rows"] if row.get("precision") == precision]
+    if not measured:
+        return "Not measured yet."
+    sides = {
+        side: name
+        for side, name in {"ours": "ours", **GPU_SIDES}.items()
+        if any(row["side"] == side for row in measured)
+    }
+    lines = [f"| matrices | n | {' | '.join(sides.values())} | best of the others / ours |"]
+    lines.append("|---|---|" + "---|" * (len(sides) + 1))
+    for kind, n in dict.fromkeys((row["kind"], row["n"]) for row in measured):
+        found = {row["side"]: row for row in measured if (row["kind"], row["n"]) == (kind, n) and "us" in row}
+        cells = [gpu_cell(found[side]) if side in found else "–" for side in sides]
+        others = min((row["us"] for side, row in found.items() if side != "ours"), default=math.nan)
+        ratio = others / found["ours"]["us"] if "ours" in found else math.nan
+        lines.append(f"| {kind} | {n:,} | {' | '.join(cells)} | {'–' if math.isnan(ratio) else f'{ratio:.2f}'} |")
+    return "\n".join(lines)
+
+
+def gpu_cell(row: dict[str, Any]) -> str:
+    """Microseconds per matrix, and how many are wrong if some are."""
+    wrong = f" ({row['wrong']:,} of {row['solved']:,} wrong)" if row["wrong"] else ""
+    return f"{row['us']:{',.0f' if row['us'] >= 100 else '.3g'}} µs{wrong}"
 
 
 def times_faster(theirs: float | None, ours: float) -> str:
@@ -764,11 +795,11 @@ def named_files() -> str:
     return "\n".join(lines)
 
 
-def large_steps() -> str:
+def large_steps(name: str) -> str:
     """Cost of a step over one large graph, in Markdown."""
-    if not (ROOT / "results" / "large-models-steps.json").exists():
+    if not (ROOT / "results" / f"{name}.json").exists():
         return "Not measured yet."
-    measured = result("large-models-steps")["rows"]
+    measured = result(name)["rows"]
     sizes = list(dict.fromkeys(row["n"] for row in measured))
     lines = [f"| | {' | '.join(f'{n:,} nodes' for n in sizes)} |", "|---|" + "---|" * len(sizes)]
     for name in dict.fromkeys(row["name"] for row in measured):
@@ -794,15 +825,18 @@ def large_accuracy() -> str:
     return "\n".join(lines)
 
 
-def large_million() -> str:
+def large_million(name: str) -> str:
     """Encoding and one epoch on a million nodes, in Markdown."""
-    if not (ROOT / "results" / "large-models-million.json").exists():
+    if not (ROOT / "results" / f"{name}.json").exists():
         return "Not measured yet."
     lines = ["| encoding | edges | encode | train | test accuracy | peak memory |", "|---|---|---|---|---|---|"]
-    for row in result("large-models-million")["rows"]:
+    for row in result(name)["rows"]:
+        if "failed" in row:
+            continue
         encode = f"{row['encode_seconds']:.0f} s" if "encode_seconds" in row else "–"
         cells = f"{row['edges']:,}", encode, f"{row['train_seconds']:.0f} s", f"{row['accuracy']:.3f}"
-        lines.append(f"| {row['name']} | {' | '.join(cells)} | {row['peak_gib']:.1f} GiB |")
+        peak = row.get("gpu_peak_gib", row["peak_gib"])
+        lines.append(f"| {row['name']} | {' | '.join(cells)} | {peak:.1f} GiB |")
     return "\n".join(lines)
 
 
@@ -1015,11 +1049,19 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "howto" / "naming.md": [variants()],
         ROOT / "docs" / "howto" / "name-functions.md": [measured_names(), examples_of_names(), named_files()],
         ROOT / "docs" / "choosing.md": [chosen_potentials(), rule_times()],
-        ROOT / "docs" / "howto" / "large.md": [large_steps(), large_accuracy(), large_million(), large_growth()],
+        ROOT / "docs" / "howto" / "large.md": [
+            large_steps("large-models-steps"),
+            large_accuracy(),
+            large_million("large-models-million"),
+            large_steps("large-models-steps-cuda"),
+            large_million("large-models-million-cuda"),
+            large_growth(),
+        ],
         ROOT / "docs" / "howto" / "explore.md": [judged_networks(), slider_times(), explorer_latencies()],
         ROOT / "docs" / "howto" / "corpus-ray.md": [corpus(), billion()],
         ROOT / "docs" / "howto" / "gpus.md": [scaling()],
         ROOT / "docs" / "engine" / "cpu.md": [eigen_table()],
+        ROOT / "docs" / "engine" / "gpu.md": [gpu_table("double"), gpu_table("single")],
     }
     return {path: written(path.read_text(encoding="utf-8"), made) for path, made in tables.items()}
 

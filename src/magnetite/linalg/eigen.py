@@ -82,12 +82,17 @@ def lowest_eigenpairs(
     for driver in _drivers(matrices, k, single):
         if not waiting.numel():
             break
+        everything = len(waiting) == len(matrices)
+        some = matrices if everything else matrices[waiting]
         try:
-            found = driver(matrices if len(waiting) == len(matrices) else matrices[waiting], k)
+            found = driver(some, k)
         except (torch.linalg.LinAlgError, np.linalg.LinAlgError, ValueError):  # pyright: ignore[reportPrivateImportUsage]
             continue
-        values[waiting], vectors[waiting] = found
-        errors = torch.stack(verify(matrices[waiting], *found))
+        if everything:
+            values, vectors = found[0].contiguous(), found[1].contiguous()
+        else:
+            values[waiting], vectors[waiting] = found
+        errors = torch.stack(verify(some, *found))
         failed = ~(errors.amax(0) < tolerance)
         worst = errors[:, failed][:, 0] if failed.any() else worst
         waiting = waiting[failed]
