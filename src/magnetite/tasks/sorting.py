@@ -66,8 +66,8 @@ PRESETS: Presets = {
         "run": {"precision": "bf16-mixed"},
         "encodings": {"magnetic": {"optim": {"lr": 5e-4, "betas": (0.6, 0.9), "clip": 0.005}}},
     },
-    # A recurrence in topological order, minutes on a GPU; a tenth of it takes half an hour on one core. No graph of more
-    # than 11 wires is looked at.
+    # A recurrence in topological order, minutes on a GPU; a tenth of it takes half an hour on one core. No graph of
+    # more than 11 wires is looked at.
     "best": {
         "base": "paper",
         "positions": "none",
