@@ -12,7 +12,7 @@ CHROMIUM := command -v chromium >/dev/null || { apt-get update -qq && apt-get in
 
 # Benchmarks of a machine without a GPU: not those that need one (CONTRIBUTING.md) or downloaded data (real_data.py), nor
 # the modules that others import. tables.py, which reads all results, runs last.
-BENCHMARKS := $(filter-out $(patsubst %,benchmarks/%.py,eigen_gpu models pair_head real_data real_models real_training \
+BENCHMARKS := $(filter-out $(patsubst %,benchmarks/%.py,eigen_gpu models pair_head real_data real_models real_training recurrence \
 	relations sorting_encoded tables timing training),$(wildcard benchmarks/*.py))
 
 .PHONY: test lint demo explore docs screenshots bench slow fuzz clean

@@ -4,6 +4,7 @@ python benchmarks/tables.py
 """
 
 import math
+import statistics
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -19,8 +20,11 @@ from sizes import models as sized_models  # noqa: E402
 from magnetite.io.record import read_record  # noqa: E402
 from magnetite.io.storage import replacing  # noqa: E402
 from paper.charts import LENGTHS  # noqa: E402
+from paper.fair import shown  # noqa: E402
 from paper.judge import accuracy_table  # noqa: E402
+from paper.multi_q import PUBLISHED  # noqa: E402
 from paper.namer import BASELINES  # noqa: E402
+from paper.recurrent import BY_LENGTH  # noqa: E402
 from paper.store import Store  # noqa: E402
 
 BEGIN, END = "<!-- results: written by benchmarks/tables.py -->", "<!-- end of results -->"
@@ -66,6 +70,7 @@ def rows() -> list[Row]:
         quick_relations(),
         *relations(),
         distances(),
+        *recurrent(),
         networks_from_the_literature(),
         function_names(),
         *real_data(),
@@ -511,6 +516,63 @@ def distances() -> Row:
         f"{error:.4f}",
         "python -m paper figure-best-distance",
     )
+
+
+def of_seeds(figure: str, cell: str) -> dict[str, list[float]]:
+    """The metrics of a cell of a figure by seed; empty if it has not been trained."""
+    if not (ROOT / "results" / f"{figure}.json").exists():
+        return {}
+    found = next((table[cell] for table in result(figure)["tables"].values() if cell in table), {})
+    return {name: values for name, values in found.items() if values}
+
+
+def recurrent() -> list[Row]:
+    """The general recurrence: accuracy by length, and distances."""
+    found, command = [], "python -m paper figure-recurrent"
+    if networks := of_seeds("figure-recurrent", "recurrent-sorting"):
+        means = {int(name): statistics.mean(networks[name]) for name in BY_LENGTH}
+        flat = result("figure-sorting")["accuracy"]["magnetic"]
+        inside, beyond = ([length for length in means if (length in LENGTHS) == within] for within in (True, False))
+        found.append(
+            Row(
+                f"accuracy on sorting networks of {inside[0]}–{inside[-1]} and {beyond[0]}–{beyond[-1]} wires by a "
+                f"general recurrence, trained on 7–10; mean of {len(networks[str(inside[0])])} seeds",
+                f"the paper's transformer, trained here on 7–11: {percents(flat)}",
+                f"{percents([means[length] for length in inside])}; {percents([means[length] for length in beyond])}",
+                command,
+                main=True,
+            )
+        )
+    if errors := of_seeds("figure-recurrent", "marked-distance"):
+        found.append(
+            Row(
+                "RMSE of directed distances in DAGs of 64–71 nodes, data of the multi-q paper, by a general recurrence "
+                f"that is asked about marked sources; mean ± standard error of {len(errors['rmse'])} seeds",
+                f"multi-q with SPE, as published: {PUBLISHED}",
+                shown(errors["rmse"]),
+                command,
+                main=True,
+            )
+        )
+    return found
+
+
+def by_group(figure: str) -> str:
+    """All cells of a figure with several seeds, group by group, in Markdown; cells not trained are left out."""
+    if not (ROOT / "results" / f"{figure}.json").exists():
+        return "Not measured yet."
+    parts = []
+    for title, cells in result(figure)["tables"].items():
+        trained = {name: metrics for name, metrics in cells.items() if any(metrics.values())}
+        if not trained:
+            continue
+        columns = list(next(iter(trained.values())))
+        lines = [f"| {title} | runs | {' | '.join(columns)} |", f"|---|{'---|' * (1 + len(columns))}"]
+        for name, metrics in trained.items():
+            runs = max(len(values) for values in metrics.values())
+            lines.append(f"| `{name}` | {runs} | {' | '.join(shown(metrics[column]) for column in columns)} |")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) or "Not measured yet."
 
 
 MODELS = {
@@ -1042,8 +1104,9 @@ def pages() -> dict[Path, str]:
             copied("robustness-code"),
             copied("two-cores/robustness-code"),
             known_networks(),
+            by_group("figure-recurrent"),
         ],
-        ROOT / "docs" / "results" / "claims.md": [copied("claims")],
+        ROOT / "docs" / "results" / "claims.md": [copied("claims"), by_group("figure-short")],
         ROOT / "docs" / "concepts" / "reliability.md": [fuzzed(), validated()],
         ROOT / "docs" / "results" / "sizes.md": [sizes(ENCODERS), sizes(sized_models()), refusals()],
         ROOT / "docs" / "howto" / "naming.md": [variants()],

@@ -206,7 +206,7 @@ def compare(name: str, groups: Sequence[Group], request: Request) -> None:
                 label: [one.value(metric) for one in trained if one.has(metric)]
                 for label, metric in group.metrics.items()
             }
-            table.add_row(cell.name, str(len(trained)), *(_shown(each) for each in values.values()))
+            table.add_row(cell.name, str(len(trained)), *(shown(each) for each in values.values()))
             rows[cell.name] = values
         console.print(table)
         tables[group.title] = rows
@@ -215,7 +215,12 @@ def compare(name: str, groups: Sequence[Group], request: Request) -> None:
     request.write(record, {"budget": request.budget, "tables": tables, "not_run": left})
 
 
-def _shown(values: Sequence[float]) -> str:
+def shown(values: Sequence[float]) -> str:
+    """Mean and standard error of some seeds.
+
+    >>> shown([0.25, 0.75]), shown([0.5]), shown([])
+    ('0.5000 ± 0.2500', '0.5000', '–')
+    """
     if not values:
         return "–"
     mean, error = mean_and_error(values)

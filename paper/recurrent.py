@@ -1,14 +1,16 @@
-"""General recurrent networks: sorting networks of any length, and distances in DAGs, each with three seeds.
+"""General recurrent networks: sorting networks of any length, real ones as well, and distances in DAGs.
 
-    python -m paper figure-recurrent                  # trains what is missing, each cell half an hour on one core
-    python -m paper figure-recurrent --no-train       # the table of what has been trained
+    python -m paper figure-recurrent                  # trains what is missing
+    python -m paper figure-recurrent --no-train       # the tables of what has been trained
+    paper/series.sh runs/recurrent 14 figure-recurrent   # many processes share one GPU, minutes in all
 
-Both are `TopologicalGRU`, the recurrence in topological order, without code for a task: for sorting networks it reads
+All are `TopologicalGRU`, the recurrence in topological order, without code for a task: for sorting networks it reads
 which output of a comparator an edge carries, and for distances it is asked about one marked source at a time.
 """
 
 from paper.cells import Cell, Changes, Request
 from paper.fair import Group, compare
+from paper.store import Metric
 
 SHORTER = 0.1
 """Fraction of the training in which changes are compared."""
@@ -21,33 +23,56 @@ WITHOUT: dict[str, Changes] = {
 }
 """The model for sorting networks without one of its changes; without recurrence, with three message passing steps."""
 
+COMPACT: Changes = {
+    "task": {"shortest": 3, "compact": 0.8, "test": 200, "longest": 16},
+    "model": {"steps": 2},
+}
+"""The model for sorting networks, trained on networks without superfluous comparators, and evaluated on real ones.
+
+Longer ones than these take long to generate.
+"""
+
+KNOWN: dict[str, tuple[str, Changes]] = {
+    "inputs": ("inputs", {}),
+    "whole": ("best", COMPACT),
+}
+"""Preset and changes of models for real networks: asked about single inputs, and about whole networks."""
+
 DISTANCE: Changes = {"task": {"target": "directed-distance", "acyclic": True, "protocol": "multi-q"}}
 
 LENGTHS = range(12, 21)
 
+BY_LENGTH: dict[str, Metric] = {f"{length}": f"accuracy/{length}" for length in LENGTHS}
+ERRORS: dict[str, Metric] = {name: name for name in ("rmse", "mae", "rmse_by_graph")}
+REAL: dict[str, Metric] = {
+    "balanced accuracy": "known:balanced_accuracy",
+    **{kind: f"known:accuracy/{kind}" for kind in ("smallest", "removed", "rewired")},
+}
+
 
 def groups() -> list[Group]:
-    """Both models, and what each of their changes is worth."""
-    by_length = {f"{length}": f"accuracy/{length}" for length in LENGTHS}
-    errors = {name: name for name in ("rmse", "mae", "rmse_by_graph")}
+    """The models, and what each of their changes is worth; the longest trainings first."""
     sorting = Cell("recurrent-sorting", "sorting", "none", {}, preset="best")
+    known = [
+        Cell(f"recurrent-known-{name}", "sorting", "none", changes, preset=preset)
+        for name, (preset, changes) in KNOWN.items()
+    ]
     shorter = [Cell("recurrent-sorting-shorter", "sorting", "none", {}, preset="best", share=SHORTER)] + [
         Cell(f"recurrent-sorting-without-{name}", "sorting", "none", changes, preset="best", share=SHORTER)
         for name, changes in WITHOUT.items()
     ]
-    distance = Cell("recurrent-distance", "distances", "none", DISTANCE, preset="marked")
-    unmarked = Cell(
-        "recurrent-distance-without-marks",
-        "distances",
-        "none",
-        {**DISTANCE, "model": {"marked": False}},
-        preset="marked",
-    )
+    distance = Cell("marked-distance", "distances", "none", DISTANCE, preset="marked")
+    without = {"marks": {"marked": False}, "recurrence": {"network": "gnn", "steps": 3}}
+    changed = [
+        Cell(f"marked-distance-without-{name}", "distances", "none", {**DISTANCE, "model": model}, preset="marked")
+        for name, model in without.items()
+    ]
     return [
-        Group("sorting networks, accuracy by number of wires; trained on 7 to 10", [sorting], False, by_length),
-        Group("a tenth of the training, without each change", shorter, False, by_length, seeds=(0,)),
-        Group("distances in DAGs of the multi-q paper", [distance], False, errors),
-        Group("without marked sources", [unmarked], False, errors, seeds=(0,)),
+        Group("sorting networks, accuracy by number of wires; trained on 7 to 10", [sorting], False, BY_LENGTH),
+        Group("smallest sorting networks known, and copies with one comparator changed", known, False, REAL),
+        Group("a tenth of the training, without each change", shorter, False, BY_LENGTH),
+        Group("distances in DAGs of the multi-q paper", [distance], False, ERRORS),
+        Group("distances without each change", changed, False, ERRORS, seeds=(0,)),
     ]
 
 
