@@ -121,7 +121,7 @@ PRESETS: Presets = {
             "embedding_std": 0.1,
         },
         "encoding": {"scaling": "nodes"},
-        "model": {"local_added": True},
+        "model": {"local_added": True, "position_scale": 0.1},
     },
     # Minutes on two cores.
     "quick": {
@@ -451,7 +451,9 @@ class SubwordNodes(Embedding):
             held = held * (torch.rand(len(held), 1, device=held.device) >= self.dropout)
         weights = held / held.sum(1, keepdim=True).clamp(min=1)
         if numbers.is_cuda:  # where the backward pass of embedding_bag cannot be captured as a graph
-            return torch.einsum("ns,nsd->nd", weights, self.table(numbers))
+            # Its additions of zeros to a single vector would wait for each other, so places without a word are spread.
+            rows = torch.arange(len(numbers), device=numbers.device)[:, None] % self.size
+            return torch.einsum("ns,nsd->nd", weights, self.table(torch.where(numbers > 0, numbers, rows)))
         return torch.nn.functional.embedding_bag(
             numbers, self.table.weight, mode="sum", per_sample_weights=weights, padding_idx=0
         )
