@@ -166,35 +166,7 @@ def transforms() -> list[Row]:
 def eigenpairs_gpu() -> list[Row]:
     """Speed of eigenpairs on a GPU."""
     measured = result("benchmark-eigen-gpu")["rows"]
-    if "side" in measured[0]:
-        return [eigenpairs_of(measured, precision) for precision in ("double", "single")]
-    chosen = [row for row in measured if row["n"] in (33, 80, 128, 256)]
-    sizes = slashed(row["n"] for row in chosen)
-    wrong = sum(row["ours_double_wrong"] + row["ours_single_wrong"] for row in measured)
-    version = read_record(ROOT / "results" / "benchmark-eigen-gpu.json")["versions"]["torch"].partition("+")[0]
-    double, single = (
-        slashed(f"{row[f'cusolver_{kind}_us'] / row[f'ours_{kind}_us']:.1f}×" for row in chosen)
-        for kind in ("double", "single")
-    )
-    torch = slashed(f"{row['double_against_torch']:.0f}×" for row in chosen)
-    jax = slashed(f"{row['single_against_jax']:.1f}×" for row in chosen)
-    command = "benchmarks/eigen_gpu.py"
-    return [
-        Row(
-            f"magnetic eigenpairs, H200, float64, n {sizes}",
-            f"cuSOLVER's batched solver on the same GPU; `torch.linalg.eigh` of torch {version}, which solves one "
-            "matrix after the other",
-            f"{double} faster; torch {version}: {torch}; {wrong} wrong",
-            command,
-            main=True,
-        ),
-        Row(
-            f"magnetic eigenpairs, H200, float32, n {sizes}",
-            "JAX's batched `eigh`; cuSOLVER's batched solver, on the same GPU",
-            f"{jax}; {single} faster",
-            command,
-        ),
-    ]
+    return [eigenpairs_of(measured, precision) for precision in ("double", "single")]
 
 
 def eigenpairs_of(measured: list[dict[str, Any]], precision: str) -> Row:

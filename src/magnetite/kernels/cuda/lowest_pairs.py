@@ -10,7 +10,7 @@ from torch import Tensor
 from magnetite.kernels.cuda.launch import CAN_COMPILE, Kernel, shared_limit
 
 LARGEST = 1024
-"""Largest matrix that the kernel is tried on; results/benchmark-eigen-gpu.json has measurements up to 256."""
+"""Largest matrix that the kernel is tried on, and of the measurements in results/benchmark-eigen-gpu.json."""
 
 RESIDENT_ROWS = 256
 """Up to this size, vectors in shared memory were faster at every size that was measured."""
