@@ -6,7 +6,7 @@ import torch
 
 import magnetite as mt
 from magnetite.encodings.potentials import node_pairs
-from magnetite.kernels.cuda.lowest_pairs import one_block_each, suits
+from magnetite.kernels.cuda.lowest_pairs import LARGEST, one_block_each, suits
 from magnetite.linalg import eigen, eigen_cuda
 from magnetite.linalg.adaptive import adaptive_potentials
 from magnetite.linalg.eigen import lowest_eigenpairs, verify
@@ -92,7 +92,7 @@ def test_single_precision_by_name():
 
 def test_without_the_library_torch_solves_and_it_is_said_once(monkeypatch):
     monkeypatch.setattr(eigen_cuda, "_library", lambda: None)
-    batch = matrices(300, count=4)
+    batch = matrices(LARGEST + 1, count=2)
     assert eigen_cuda.drivers(batch, 8, single=False) == []
     values, vectors = lowest_eigenpairs(batch, 8)
     assert torch.stack(verify(batch, values, vectors)).max() < 1e-10
