@@ -60,6 +60,9 @@ THRESHOLDS = {
 AUTHORS = "authors-"
 """Beginning of the names of cells in the form of the authors' code, which decide where they have been trained."""
 
+JUDGED = tuple(f"{form}{figure}-" for form in ("", AUTHORS) for figure in ("playground", "walks", "sorting"))
+"""Beginnings of the names of the cells that claims compare, of which the spread between seeds is estimated."""
+
 MARKS = {True: "✓", False: "✗", None: "?"}
 
 ACCURACY, AUC = (tuple(f"{metric}/{length}" for length in LENGTHS) for metric in ("accuracy", "auc"))
@@ -251,7 +254,7 @@ class Comparison:
         """The effect in one of the forms, ours or `AUTHORS`; raise `NotRun` if a cell is missing."""
         values = store.values([f"{form}{self.prefix}-{name}" for name in self.names], self.metric)
         means = [sum(map(self._scaled, each)) / len(each) for each in values]
-        groups = store.groups(self.task, self.metric)
+        groups = store.groups(self.task, self.metric, JUDGED)
         return Effect(
             values,
             means[0] - (means[1] if len(means) > 1 else self.against),
@@ -635,7 +638,7 @@ SPREADS: dict[str, tuple[str, Metric]] = {
 
 
 def _spread(store: Store, task: str, metric: Metric) -> Mapping[str, float | int | None]:
-    groups = store.groups(task, metric)
+    groups = store.groups(task, metric, JUDGED)
     scaled = [[math.log(value) for value in each] if is_error(metric) else each for each in groups]
     spread = Spread.pooled(scaled)
     return {"deviation": spread.deviation, "degrees_of_freedom": spread.freedom, "groups": len(groups)}

@@ -146,17 +146,18 @@ class Store:
         others = [one for one in self._all() if one.repeats is not None and one.repeats == result.repeats]
         return others or [result]
 
-    def groups(self, task: str, metric: Metric) -> list[list[float]]:
+    def groups(self, task: str, metric: Metric, beginnings: tuple[str, ...] = ("",)) -> list[list[float]]:
         """A metric of all repeated trainings of a task, group by group, from which its spread is estimated.
 
         Args:
             task: Name of the task; metrics of the same name mean other things for other tasks.
             metric: Name of the metric, or names of several, of which the mean is taken.
+            beginnings: How the names of the trainings begin; those of other models and lengths spread differently.
         """
         found: dict[str, list[float]] = {}
         for one in self._all():
             known = one.repeats is not None and one.content["result"]["config"]["task"]["name"] == task
-            if known and one.has(metric):
+            if known and one.has(metric) and one.name.startswith(beginnings):
                 found.setdefault(str(one.repeats), []).append(one.value(metric))
         return [values for values in found.values() if len(values) > 1]
 

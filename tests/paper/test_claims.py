@@ -253,3 +253,10 @@ def test_the_kept_table_has_every_claim_with_its_verdict():
         for part in claim["parts"]:  # what is not exact has an interval, or is open because there is none
             assert not part["runs"] or part["interval"] is not None
             assert not part["runs"] or part["degrees_of_freedom"] or part["holds"] is None
+
+
+def test_the_spread_is_that_of_the_cells_that_claims_compare():
+    store = claims.Store(Path(__file__).parents[2] / "results")
+    every, judged = (store.groups("distances", "rmse", names) for names in (("",), claims.JUDGED))
+    others = [values for values in every if values not in judged]
+    assert judged and others == store.groups("distances", "rmse", ("marked-",))
