@@ -115,10 +115,11 @@ def _components(pairs: NodePairs) -> tuple[Tensor, Tensor, Tensor]:
 def _component_pairs(pairs: NodePairs, component: Tensor, local: Tensor, number: int, size: int) -> NodePairs:
     """The node pairs of one component, with nodes numbered from 0."""
     count = int(pairs.count[0])
-    inside = component[pairs.low[:count]] == number
-    low, high = (local[ends[:count][inside]] for ends in (pairs.low, pairs.high))
+    low, high, forward, backward = (part[:count] for part in (pairs.low, pairs.high, pairs.forward, pairs.backward))
+    if size < int(pairs.sizes[0]):
+        inside = component[low] == number
+        low, high, forward, backward = local[low[inside]], local[high[inside]], forward[inside], backward[inside]
     held, ends = torch.tensor([len(low)]), torch.tensor([0, len(low)])
-    forward, backward = pairs.forward[:count][inside], pairs.backward[:count][inside]
     exponent = exponents(torch.maximum(forward, backward), ends)
     forward, backward = times_power(forward, -exponent), times_power(backward, -exponent)
     return NodePairs(low, high, forward, backward, ends, held, held, torch.tensor([size]), exponent)
