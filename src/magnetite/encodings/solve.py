@@ -159,6 +159,8 @@ def _by_kernels(
         ids, chosen = None, graphs
     else:
         ids = (graphs.sizes <= ENGINE_UP_TO).nonzero().squeeze(1)
+        if not len(ids):
+            return torch.arange(len(graphs))
         chosen = graphs.select(ids)
         roots = None if roots is None else roots[ids]
         operator = operator.of(ids)

@@ -69,8 +69,8 @@ SPREAD = 0.1
 SOLVE_STEPS, QUICK_STEPS = 1000, 200
 """Steps of conjugate gradients after which heights count as unknown: for a potential, and for a warning."""
 
-ACCURACY = 1e-9
-"""Residual of the heights, relative to the right-hand side."""
+ACCURACY, QUICK_ACCURACY = 1e-9, 1e-4
+"""Residual of the heights, relative to the right-hand side: for a potential, and for a warning of two digits."""
 
 SOLVE_WORK = 200_000_000
 """Numbers that these steps may touch: a few seconds."""
@@ -120,7 +120,7 @@ def has_direction(pairs: NodePairs) -> Bool[Tensor, " g"]:
 
 def span_of_heights(pairs: NodePairs, graph: int) -> float | None:
     """`R` of one graph, over which the phases of its lowest eigenvector span `2πqR`; None if not found quickly."""
-    found = _Graph.of(pairs, graph).heights(QUICK_STEPS)
+    found = _Graph.of(pairs, graph).heights(QUICK_STEPS, QUICK_ACCURACY)
     return None if found is None else found[1]
 
 
@@ -184,7 +184,7 @@ class _Graph:
     def row(self) -> np.ndarray:
         return np.repeat(np.arange(self.size), np.diff(self.matrix.indptr))
 
-    def heights(self, steps: int) -> tuple[np.ndarray, float] | None:
+    def heights(self, steps: int, accuracy: float) -> tuple[np.ndarray, float] | None:
         """Heights with mean 0 in every component, and their largest span; None if they do not converge."""
         from scipy.sparse.csgraph import connected_components
 
@@ -195,7 +195,7 @@ class _Graph:
         slope = np.bincount(self.row, self.matrix.data * self.turn, self.size)
         steps = min(steps, max(50, SOLVE_WORK // (self.size + self.matrix.nnz)))
         height, rows = np.empty(self.size), (self.matrix.indptr, self.matrix.indices)
-        if not solve_laplacian(*rows, self.matrix.data, self.degree, -slope, height, steps, ACCURACY):
+        if not solve_laplacian(*rows, self.matrix.data, self.degree, -slope, height, steps, accuracy):
             return None
         height = height - (np.bincount(part, self.degree * height, count) / mass)[part]
         high, low = np.full(count, -np.inf), np.full(count, np.inf)
@@ -217,7 +217,7 @@ class _Graph:
 
     def chosen(self, sigma: float, bound: float, limited: bool, device: torch.device) -> float:
         """The potential of this graph, given `σ` and the largest number of one-way edges on a path."""
-        known = self.heights(SOLVE_STEPS)
+        known = self.heights(SOLVE_STEPS, ACCURACY)
         if known is None and not limited:
             return QUARTER / bound
         height, span = (np.zeros(self.size), bound) if known is None else known

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import acosh, ceil, cosh, log
+from math import acosh, cosh, log
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -10,7 +10,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from magnetite.linalg.inverse import Inverse
-from magnetite.linalg.sparse import SparseHermitian, inner, mix
+from magnetite.linalg.sparse import SparseHermitian, inner, lengths, mix
 from magnetite.linalg.threads import single_threaded
 
 SPARSE_TOLERANCE = 1e-6
@@ -28,13 +28,13 @@ SURVEY = 32
 BELOW = 2
 """The filter amplifies about this many times k eigenvalues: with more it is flat, with fewer it amplifies all alike."""
 
-DEGREES = 10, 160
+DEGREES = 14, 160
 """Smallest and largest degree of a filter: orthogonalising a vector costs as much as some products."""
 
 STEEPER = 1.5
 """A filter is replaced when a degree this many times its own would be better."""
 
-GAIN = 1e6
+GAIN = 1e5
 """Largest ratio between the amplifications of the k lowest eigenpairs: the last digits of the others are lost."""
 
 LARGEST = 1e12
@@ -241,6 +241,23 @@ class _Space:
         self.projection.diagonal()[: len(kept)] = values
         self.next = None if start is None else self._orthonormal(start)
 
+    def survey(self, rho: Transform, steps: int) -> None:
+        """A Lanczos iteration whose vectors are not kept orthogonal: enough to tell where many eigenvalues are."""
+        before, left = None, 0.0
+        while self.size < steps and self.next is not None:
+            vector = self.basis[self.size] = self.next
+            image = rho.times(self.matrix, vector)
+            length = _length(image)
+            own = _take(image, vector, before, left)
+            column, before = self.size, vector
+            self.projection[column, column] = own
+            if column:
+                self.projection[column - 1, column] = self.projection[column, column - 1] = left
+            left = _length(image)
+            self.size += 1
+            self.next = image / left if left > EXHAUSTED * length else None
+        self._solve(0.0)
+
     def grow(self, rho: Transform, limit: int, enough: Callable[[], bool]) -> None:
         """Extend the Krylov space of `ρ(L)` until the basis has `limit` vectors or `enough` says so."""
         steps, left = 0, 0.0
@@ -255,7 +272,7 @@ class _Space:
             weights, rest, length, left = self._split(image, before, left)
             column = self.size - self.fixed - 1
             self.projection[: column + 1, column] = self.projection[column, : column + 1] = weights[self.fixed :]
-            self.next = rest / left if left > EXHAUSTED * length else None
+            self.next = rest.div_(left) if left > EXHAUSTED * length else None
             steps += 1
             if self.size == limit or steps % EVERY == 0:
                 self._solve(0.0 if self.next is None else left)
@@ -293,19 +310,17 @@ class _Space:
         basis, length = self.basis[: self.size], _length(image)
         weights = torch.zeros(self.size, dtype=torch.float64)
         if before is not None:
-            own = _dot(basis[-1], image)
-            image = image - own * basis[-1] - coupling * before
-            weights[-1], weights[-2] = own, coupling
+            weights[-1], weights[-2] = _take(image, basis[-1], before, coupling), coupling
         left = length
         for _ in range(1 if before is not None else 2):
             along = inner(image[None], basis)
-            image = image - mix(along, basis)[0]
+            image.sub_(mix(along, basis)[0])
             weights += along[0].real.double().cpu()
             left = _length(image)
         # What cancels once more is nothing but rounding errors.
         if left < CANCELLED * length:
-            image, last = image - mix(inner(image[None], basis), basis)[0], left
-            left = _length(image)
+            image.sub_(mix(inner(image[None], basis), basis)[0])
+            left, last = _length(image), left
             left = left if left > CANCELLED * last else 0.0
         return weights, image, length, left
 
@@ -320,6 +335,15 @@ class _Space:
                 return None
             vector = vector / left
         return vector
+
+
+def _take(image: Tensor, vector: Tensor, before: Tensor | None, coupling: float) -> float:
+    """Remove from the image of a vector the components along it, which is returned, and along the one before."""
+    own = _dot(vector, image)
+    image.sub_(vector, alpha=own)
+    if before is not None:
+        image.sub_(before, alpha=coupling)
+    return own
 
 
 def _dot(some: Shaped[Tensor, " n"], other: Shaped[Tensor, " n"]) -> float:
@@ -342,7 +366,7 @@ class _Filters:
         self.target = BELOW * k
         plain, nothing = Filter(0.0, self.top, 1), space.basis[:0]
         space.begin(nothing, nothing, torch.zeros(0), space.noise())
-        space.grow(plain, min(SURVEY, rows), lambda: False)
+        space.survey(plain, min(SURVEY, rows))
         # The weights of a random vector on the Ritz values, times n, are numbers of eigenvalues.
         self.ritz = plain.centre - plain.half * space.values
         self.counts = (space.turn[0].square() * space.matrix.size).cumsum(0)
@@ -387,8 +411,7 @@ class _Filters:
         slow, fast = max(shape.rate(last), 1e-9), max(shape.rate(first), 1e-9)
         wanted = log(2 * top / self.tolerance) / max(self.room, 1) / slow
         limits = log(LARGEST) / fast, log(GAIN) / max(fast - slow, 1e-9), most, DEGREES[1]
-        least = DEGREES[0] if limits[0] > DEGREES[0] else 1
-        return Filter(low, top, max(least, ceil(min(wanted, *limits))))
+        return Filter(low, top, max(1, int(min(max(wanted, DEGREES[0]), *limits))))
 
 
 class _Inversions:
@@ -529,7 +552,7 @@ class _Search:
         rotation = turn.mH.contiguous()
         self.vectors, images = mix(rotation, self.vectors), mix(rotation, images)
         kept = self.eigenvalues[:, None]
-        self.residuals = torch.linalg.vector_norm(images - kept * self.vectors, dim=1)
+        self.residuals = lengths(images - kept * self.vectors)
         self.worst = float(self.residuals.max() / self.matrix.top)
 
     def _nothing_missed(self) -> bool:

@@ -17,7 +17,7 @@ from magnetite.linalg.laplacian import Operator, dense_adjacency
 from magnetite.linalg.pairs import NodePairs, pair_edges
 from magnetite.linalg.pointers import starts
 from magnetite.linalg.scale import divided, exponents, times_power
-from magnetite.linalg.sparse import SparseHermitian, gauged_laplacian, inner, sparse_laplacian
+from magnetite.linalg.sparse import SparseHermitian, gauged_laplacian, inner, lengths, sparse_laplacian
 from magnetite.linalg.threads import single_threaded
 
 WIDE = 1e3
@@ -79,13 +79,18 @@ def lowest_of_large(
         values.append(found[0])
         nodes = (component == number).nonzero().squeeze(1)
         vectors.extend((nodes, row) for row in found[1])
-    small_values, small_vectors = _solve_small(edges, weights, component, local, sizes, operator, k)
-    values.append(small_values)
+    small_vectors = None
+    if bool((sizes <= ENGINE_UP_TO).any()):
+        small_values, small_vectors = _solve_small(edges, weights, component, local, sizes, operator, k)
+        values.append(small_values)
     values = torch.cat(values)
     lowest = torch.sort(values, stable=True).indices[:k]
     result = torch.zeros((size, len(lowest)), dtype=torch.float64 if operator.real else torch.complex128)
     for column, place in enumerate(lowest.tolist()):
-        nodes, row = vectors[place] if place < len(vectors) else small_vectors(place - len(vectors))
+        if small_vectors is not None and place >= len(vectors):
+            nodes, row = small_vectors(place - len(vectors))
+        else:
+            nodes, row = vectors[place]
         result[nodes, column] = row if result.is_complex() else row.real
     _verify(pairs, operator, values[lowest], result)
     return values[lowest] if operator.normalised else times_power(values[lowest], exponent), result
@@ -110,10 +115,11 @@ def _components(pairs: NodePairs) -> tuple[Tensor, Tensor, Tensor]:
 def _component_pairs(pairs: NodePairs, component: Tensor, local: Tensor, number: int, size: int) -> NodePairs:
     """The node pairs of one component, with nodes numbered from 0."""
     count = int(pairs.count[0])
-    inside = component[pairs.low[:count]] == number
-    low, high = (local[ends[:count][inside]] for ends in (pairs.low, pairs.high))
+    low, high, forward, backward = (part[:count] for part in (pairs.low, pairs.high, pairs.forward, pairs.backward))
+    if size < int(pairs.sizes[0]):
+        inside = component[low] == number
+        low, high, forward, backward = local[low[inside]], local[high[inside]], forward[inside], backward[inside]
     held, ends = torch.tensor([len(low)]), torch.tensor([0, len(low)])
-    forward, backward = pairs.forward[:count][inside], pairs.backward[:count][inside]
     exponent = exponents(torch.maximum(forward, backward), ends)
     forward, backward = times_power(forward, -exponent), times_power(backward, -exponent)
     return NodePairs(low, high, forward, backward, ends, held, held, torch.tensor([size]), exponent)
@@ -226,7 +232,7 @@ def _verify(pairs: NodePairs, operator: Operator, values: Tensor, vectors: Tenso
     matrix = sparse_laplacian(pairs, operator)
     rows = vectors.T.contiguous()
     with single_threaded():
-        residual = torch.linalg.vector_norm(matrix.times(rows) - values[:, None] * rows, dim=1).max() / matrix.top
+        residual = lengths(matrix.times(rows) - values[:, None] * rows).max() / matrix.top
         gram = inner(rows, rows)
     unitarity = (gram - torch.eye(len(rows))).abs().max()
     if not (residual < 1e-6 and unitarity < 1e-8):

@@ -2,12 +2,12 @@
 
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from jaxtyping import Int, Shaped
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from magnetite.linalg.laplacian import Operator
@@ -57,7 +57,8 @@ class SparseHermitian:
         """`T_d((centre − L) / half) v` with the Chebyshev polynomial `T_d`, by its three-term recurrence."""
         before, now = vector.clone(), torch.zeros_like(vector)
         self._combine(before, now, centre, -1 / half, 0.0)
-        self._combine(now, before, centre, -2 / half, 1.0, steps=degree - 1)
+        if degree > 1:
+            self._combine(now, before, centre, -2 / half, 1.0, steps=degree - 1)
         return now if degree % 2 else before
 
     def times(self, vectors: Shaped[Tensor, "b n"]) -> Shaped[Tensor, "b n"]:
@@ -196,7 +197,7 @@ def inner(some: Shaped[Tensor, "f n"], others: Shaped[Tensor, "g n"]) -> Shaped[
         parts = (each[:, :whole].unflatten(1, (-1, ROWS_PER_TASK)).transpose(0, 1) for each in (some, others))
         return torch.bmm(next(parts), next(parts).mH).sum(0) + some[:, whole:] @ others[:, whole:].mH
     sums = on_cores(lambda rows: some[:, rows] @ others[:, rows].mH, _ranges(some.shape[1]))
-    return torch.stack(sums).sum(0)
+    return sums[0] if len(sums) == 1 else torch.stack(sums).sum(0)
 
 
 def mix(weights: Shaped[Tensor, "f g"], vectors: Shaped[Tensor, "g n"]) -> Shaped[Tensor, "f n"]:
@@ -216,5 +217,16 @@ def mix(weights: Shaped[Tensor, "f g"], vectors: Shaped[Tensor, "g n"]) -> Shape
     return result
 
 
-def _ranges(size: int) -> list[slice]:
-    return [slice(first, min(first + ROWS_PER_TASK, size)) for first in range(0, size, ROWS_PER_TASK)]
+def lengths(vectors: Shaped[Tensor, "f n"]) -> Float[Tensor, " f"]:
+    """The norms of vectors, many times as fast as PyTorch's for complex numbers.
+
+    >>> lengths(torch.tensor([[3.0, 4.0j]])).tolist()
+    [5.0]
+    """
+    plain = torch.view_as_real(vectors).flatten(1) if vectors.is_complex() else vectors
+    return torch.linalg.vector_norm(plain, dim=1)
+
+
+@cache
+def _ranges(size: int) -> tuple[slice, ...]:
+    return tuple(slice(first, min(first + ROWS_PER_TASK, size)) for first in range(0, size, ROWS_PER_TASK))

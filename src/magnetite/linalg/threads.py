@@ -58,7 +58,7 @@ def on_cores(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     [2, 3, 4]
     """
     items = list(items)
-    if cores() == 1 or len(items) == 1:
+    if len(items) == 1 or cores() == 1:
         return [work(item) for item in items]
     return list(_threads(cores(), torch.get_num_threads(), os.getpid()).map(_as_here(work), items))
 
