@@ -8,7 +8,7 @@ import torch
 
 import magnetite as mt
 from magnetite import nn
-from magnetite.nn.attention import Attention, Block, attention_biases, seen_nodes
+from magnetite.nn.attention import Attention, Block, attend, attention_biases, seen_nodes
 from magnetite.nn.encoders.base import Positions
 from tests.batching.cases import fixed
 from tests.nn.zoo import WIDTH, generic_digraphs
@@ -200,3 +200,23 @@ def test_dropout_inside_the_feed_forward_network_follows_the_activation():
     kept = hidden[0] != 0
     assert 0.3 < kept.float().mean() < 0.7
     torch.testing.assert_close(hidden[0][kept], 2 * active[kept])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("size", [63, 64, 192, 200])
+def test_gradients_of_very_small_logits_are_finite_in_half_precision(size):
+    """Half of cuDNN's last tile of keys is empty at 64 and 192; one column moves all logits to −120."""
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(2, 2, size, 16) for _ in range(3))
+    query[..., 0], key[..., 0] = 1.0, -120.0 * 4
+    bias = torch.zeros(2, 1, size, size)
+    bias[1, ..., size // 2 :] = -torch.inf
+    upper = torch.randn(2, 2, size, 16)
+    gradients = {}
+    for device, dtype in (("cpu", torch.float64), ("cuda", torch.bfloat16)):
+        given = [each.bfloat16().to(device, dtype).requires_grad_() for each in (query, key, value)]
+        attend(*given, bias.to(device, dtype)).backward(upper.to(device, dtype))
+        gradients[device] = [each.grad.double().cpu() for each in given]
+    for expected, found in zip(gradients["cpu"], gradients["cuda"], strict=True):
+        assert (found[..., 1:] - expected[..., 1:]).norm() < 0.05 * expected[..., 1:].norm()
+        assert found.isfinite().all()

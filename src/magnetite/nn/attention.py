@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from magnetite.batching import Batch
+from magnetite.batching.buckets import MULTIPLE
 from magnetite.encodings.checks import DEPTH, DROPOUT, SIZE
 from magnetite.linalg.memory import check_memory
 from magnetite.nn.encoders.base import Biases, PositionEncoder, Positions
@@ -17,6 +18,9 @@ from magnetite.nn.module import Module
 
 TYPICAL_SIZE = 64
 """Number of tokens, `n + 1`, at which length scaling leaves the attention logits unchanged."""
+
+CUDNN_TILE = 128
+"""Number of keys that cuDNN's attention reads at a time."""
 
 States = Float[Tensor, "tokens d"]
 
@@ -132,8 +136,28 @@ class Attention(GraphAttention):
     ) -> Float[Tensor, "b n d"]:
         query, key = query_key.unflatten(-1, (2, self.heads, -1)).transpose(1, 3).unbind(2)
         value = value.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-        heads = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=bias)
+        heads = attend(query, key, value, bias)
         return heads.transpose(1, 2).flatten(2)
+
+
+def attend(
+    query: Float[Tensor, "b h q c"],
+    key: Float[Tensor, "b h k c"],
+    value: Float[Tensor, "b h k d"],
+    bias: Float[Tensor, "b _ q k"],
+) -> Float[Tensor, "b h q d"]:
+    """`softmax(Q Kᵀ / √c + B) V` per head.
+
+    On an H200, torch chooses cuDNN from 2.11 on, whose gradients are nan if the last tile of keys is half empty and all
+    logits of a query are below −88 (pytorch issue 196678). There, keys without weight are added.
+
+    >>> attend(torch.zeros(1, 1, 1, 2), torch.zeros(1, 1, 2, 2), torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2))
+    tensor([[[[1., 1.]]]])
+    """
+    if key.is_cuda and key.dtype != torch.float32 and key.shape[2] % CUDNN_TILE == CUDNN_TILE // 2:
+        key, value = (torch.nn.functional.pad(each, (0, 0, 0, MULTIPLE)) for each in (key, value))
+        bias = torch.nn.functional.pad(bias, (0, MULTIPLE), value=-torch.inf)
+    return torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=bias)
 
 
 class Block(Module):

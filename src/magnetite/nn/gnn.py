@@ -86,7 +86,7 @@ class LocalNetwork(torch.nn.Module):
     """Several message passing steps; a linear layer reads the states before and after each of them, concatenated.
 
     If `normalised`, the states of the nodes are normalised after each step. Otherwise they are sums of sums, which grow
-    with the power of the degree; where nodes have hundreds of edges, training can make them too large for float32.
+    with the power of the degree.
     """
 
     def __init__(
@@ -142,8 +142,7 @@ class GNN(Module):
         directed: Whether messages along and against the edges are distinguished.
         edge_features: Embedding of the edge features, or a list of embeddings.
         activation: gelu or relu.
-        normalised: Whether the states are normalised after each step, so that they stay finite in long training where
-            nodes have hundreds of edges.
+        normalised: Whether the states are normalised after each step; otherwise they grow with the degree.
 
     >>> import magnetite as mt
     >>> batch = mt.batch(mt.Digraphs.from_edges([[0, 1], [1, 2]]))

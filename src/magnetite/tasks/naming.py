@@ -68,7 +68,7 @@ PRESETS: Presets = {
     },
     "sat": {"base": "sat-no-gnn", "model": {"local": 2, "network": "gcn"}},
     "sat++-no-gnn": {"base": "base", "task": {"graphs": "ast"}},
-    # Without normalisation, states of nodes with hundreds of edges overflow after some hundred steps of training.
+    # Sums over hundreds of edges are normalised after each step.
     "sat++": {"base": "sat++-no-gnn", "model": {"local": 3, "normalised": True}},
     "dataflow": {
         "base": "base",
