@@ -5,10 +5,8 @@
 #
 # Each process goes through all figures in this order and skips cells that another process is training. Figures that
 # fail, for example because GPU memory is full, are tried again at the end. Results go to FOLDER/results, output to
-# FOLDER/*.log. Ctrl-C saves and stops all processes; the same command continues. On NVIDIA GPUs where MPS is installed,
-# the kernels of all processes run side by side; otherwise the processes take turns. Where CUDA_MPS_PIPE_DIRECTORY is set,
-# they join the others of that MPS. BUDGET, if set, is the fraction of
-# each training to do.
+# FOLDER/*.log. Ctrl-C saves and stops all processes; the same command continues. BUDGET, if set, is the fraction of each
+# training to do.
 set -um # one process group per process, so that its children are stopped with it
 if [ $# -lt 3 ]; then
     echo "usage: $0 FOLDER PROCESSES FIGURE[:CELL]…" >&2
@@ -18,17 +16,7 @@ folder=$1 processes=$2
 shift 2
 workers=() status=0
 mkdir -p "$folder"
-if [ -z "${CUDA_MPS_PIPE_DIRECTORY:-}" ] && command -v nvidia-cuda-mps-control > /dev/null; then
-    pipes=$(mktemp -d)
-    export CUDA_MPS_PIPE_DIRECTORY=$pipes CUDA_MPS_LOG_DIRECTORY=$pipes
-    nvidia-cuda-mps-control -d && trap 'echo quit | nvidia-cuda-mps-control; rm -rf "$pipes"' EXIT
-    if ! python3 -c "import torch; torch.zeros(1, device='cuda')"; then # a container may not let it work
-        echo quit | nvidia-cuda-mps-control
-        unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
-        trap - EXIT
-        echo "MPS does not work here: the processes take turns" >&2
-    fi
-fi
+. "$(dirname "$0")/mps.sh"
 stop() {
     trap '' INT TERM
     for worker in "${workers[@]}"; do kill -TERM -- "-$worker" 2> /dev/null; done

@@ -4,6 +4,9 @@
 
 Each run writes `code/<row>-seed<seed>.json` (configuration, scores, speed) and `.parquet` (its answers for the test
 split) to the folder of results. Runs that are there are not trained again; those that were interrupted continue.
+
+With `--rates 1e-3,2e-3`, each row first tries these learning rates for a fraction of the training, and is trained with
+the best in validation; the tries are written to `code/rates`.
 """
 
 import os
@@ -29,6 +32,9 @@ from paper.baselines import by_project
 FOLDER = "code"
 """Folder of the results of rows in the folder of results."""
 
+RATES = "rates"
+"""Folder of the tries of learning rates in the folder of the rows."""
+
 ROWS = (
     "sat-no-gnn", "sat", "sat++-no-gnn", "sat++",
     "dataflow", "dataflow-walks", "dataflow-magnetic-mlp", "dataflow-magnetic", "dataflow-multi-q", "tokens",
@@ -45,6 +51,16 @@ VARIANTS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """Rows that are a preset with a change, to see what helps users: the preset and the arguments."""
 
+TRIED_AS = {
+    "sat-no-gnn": "sat++-no-gnn",
+    "dataflow-walks": "dataflow-magnetic",
+    "dataflow-magnetic-mlp": "dataflow-magnetic",
+    "dataflow-multi-q": "dataflow-magnetic",
+    "sequential-magnetic": "dataflow-magnetic",
+    "best": "dataflow-magnetic",
+}
+"""Rows that do not try learning rates, but have that of a similar row."""
+
 STOPPING = 60.0
 """Seconds that runs have to save when time is over."""
 
@@ -58,19 +74,23 @@ class Cell:
     Args:
         row: Name of the preset or the variant.
         seed: Seed of the run.
+        given: Further arguments of `magnetite train naming`.
+        rate: Learning rate, if this is a try.
     """
 
     row: str
     seed: int
+    given: tuple[str, ...] = ()
+    rate: float | None = None
 
     @property
     def name(self) -> str:
         """Name of its files."""
-        return f"{self.row}-seed{self.seed}"
+        return f"{self.row}-seed{self.seed}" if self.rate is None else f"{self.row}-lr{self.rate:g}"
 
     def result(self, out: Path) -> Path:
         """Its file in the folder of results."""
-        return out / FOLDER / f"{self.name}.json"
+        return out / FOLDER / ("" if self.rate is None else RATES) / f"{self.name}.json"
 
 
 def read_rows(out: Path) -> dict[tuple[str, int], dict[str, Any]]:
@@ -98,6 +118,8 @@ def main(
     out: Annotated[Path, typer.Option(help="Folder of results.")] = Path("results"),
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     settings: Annotated[list[str] | None, typer.Option("--set", help="Change a setting of all rows.")] = None,
+    rates: Annotated[str, typer.Option(help="Learning rates that each row tries, separated by commas.")] = "",
+    tried: Annotated[float, typer.Option(help="Fraction of the training that is done to try a rate.")] = 0.12,
 ) -> None:
     """Train rows of the table of function names."""
     chosen = [name.strip() for name in rows.split(",")]
@@ -107,21 +129,38 @@ def main(
         raise ValueError(f"unknown row {unknown!r}: choose one of {', '.join(known)}")
     if side < 1:
         raise ValueError(f"side must be a positive integer, got {side}")
-    cells = [Cell(row, int(seed)) for seed in seeds.split(",") for row in chosen]
     given = [*([] if epochs is None else ["--epochs", str(epochs)]), "--device", device]
     given += [part for setting in settings or () for part in ("--set", setting)]
-    missing = [cell for cell in cells if not cell.result(out).exists()]
-    unfinished = _train_all(missing, data, runs, out, given, side, time.monotonic() + 60 * minutes)
-    if unfinished:
-        raise ValueError(f"not finished: {', '.join(unfinished)}; their logs are in {runs}, run the command again")
+    end, best = time.monotonic() + 60 * minutes, dict.fromkeys(chosen, ())
+    if rates:
+        values, tries = [float(rate) for rate in rates.split(",")], list(dict.fromkeys(map(_tried_as, chosen)))
+        cells = [Cell(row, 0, (*_rate(rate), "--budget", str(tried)), rate) for row in tries for rate in values]
+        _train_all(cells, data, runs, out, given, side, end)
+        best = {row: _rate(_best_rate(_tried_as(row), values, out)) for row in chosen}
+    cells = [Cell(row, int(seed), best[row]) for seed in seeds.split(",") for row in chosen]
+    _train_all(cells, data, runs, out, given, side, end)
+
+
+def _tried_as(row: str) -> str:
+    return TRIED_AS.get(row, row)
+
+
+def _rate(rate: float) -> tuple[str, str]:
+    return "--set", f"optim.lr={rate:g}"
+
+
+def _best_rate(row: str, rates: Sequence[float], out: Path) -> float:
+    """The learning rate with the largest F1 in validation."""
+    tries = {rate: read_record(Cell(row, 0, rate=rate).result(out))["result"]["figures"] for rate in rates}
+    return max(rates, key=lambda rate: tries[rate]["valid"]["f1_dropped"])
 
 
 def _train_all(
     cells: Sequence[Cell], data: Path, runs: Path, out: Path, given: Sequence[str], side: int, end: float
-) -> list[str]:
-    """Train cells, `side` at a time, and return the names of those that did not finish."""
+) -> None:
+    """Train the cells without a result, `side` at a time, and raise an error if some did not finish."""
     runs.mkdir(parents=True, exist_ok=True)
-    waiting, running, unfinished = list(cells), {}, []
+    waiting, running, unfinished = [cell for cell in cells if not cell.result(out).exists()], {}, []
     console = Console(soft_wrap=True, highlight=False)
     while waiting or running:
         while waiting and len(running) < side and time.monotonic() < end:
@@ -142,7 +181,8 @@ def _train_all(
                 figures = _keep(cell, runs, out)["test"]
                 console.print(f"{cell.name}: test f1 {figures['f1']:.4f}, f1_dropped {figures['f1_dropped']:.4f}")
         time.sleep(0.2)
-    return unfinished
+    if unfinished:
+        raise ValueError(f"not finished: {', '.join(unfinished)}; their logs are in {runs}, run the command again")
 
 
 def _start(cell: Cell, data: Path, runs: Path, given: Sequence[str]) -> "subprocess.Popen[bytes]":
@@ -152,7 +192,7 @@ def _start(cell: Cell, data: Path, runs: Path, given: Sequence[str]) -> "subproc
         command += ["--resume", "--device", given[list(given).index("--device") + 1]]
     else:
         preset, changes = VARIANTS.get(cell.row, (cell.row, ()))
-        command += ["--data", str(data), "--preset", preset, "--seed", str(cell.seed), *changes, *given]
+        command += ["--data", str(data), "--preset", preset, "--seed", str(cell.seed), *changes, *given, *cell.given]
     with (runs / f"{cell.name}.log").open("ab") as log:
         return subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | {"PYTHONUNBUFFERED": "1"})
 
@@ -175,6 +215,9 @@ def _keep(cell: Cell, runs: Path, out: Path) -> dict[str, Any]:
     target = cell.result(out)
     target.parent.mkdir(parents=True, exist_ok=True)
     record = read_record(runs / cell.name / RESULT)
+    if cell.rate is not None:
+        shutil.copyfile(runs / cell.name / RESULT, target)
+        return record["result"]["figures"]
     with replacing(target.with_suffix(".parquet")) as part:
         shutil.copyfile(runs / cell.name / PREDICTIONS, part)
     kept = {name: value for name, value in record.items() if name != "crc32"}

@@ -44,7 +44,9 @@ def commands(monkeypatch) -> list[list[str]]:
         scores = {"f1": np.array([0.5]), "f1_dropped": np.array([0.5])}
         write_table(folder / PREDICTIONS, {"id": np.arange(1), "project": ["p"], "words": [["get"]], **scores})
         record = Record("row", seed=0)
-        record.write(folder, {"figures": {"test": {"f1": 0.5, "f1_dropped": 0.5}}})
+        found = 0.25 if "optim.lr=0.002" in command else 0.5
+        figures = {split: {"f1": found, "f1_dropped": found} for split in ("valid", "test")}
+        record.write(folder, {"figures": figures})
         (folder / "row.json").rename(folder / RESULT)
         return Finished(0)
 
@@ -75,6 +77,22 @@ def test_a_variant_is_a_preset_with_changes(commands, tmp_path):
     assert set(read_rows(tmp_path / "out")) == {("small-whole", 0)}
     with pytest.raises(ValueError, match="unknown row 'large': choose one of"):
         main(rows="large", seeds="0", epochs=None, minutes=1.0, settings=None, **options)
+
+
+def test_the_best_rate_of_a_short_training_is_taken(commands, tmp_path):
+    options = {"data": tmp_path, "runs": tmp_path / "runs", "out": tmp_path / "out", "side": 2, "device": "cpu"}
+    main(
+        rows="dataflow-magnetic,best", seeds="0,1", epochs=None, minutes=1.0, settings=None, rates="1e-3,2e-3",
+        tried=0.2, **options,
+    )  # fmt: skip
+    given = [command[command.index("--preset") + 1 :] for command in commands]
+    assert [row[0] for row in given] == ["dataflow-magnetic"] * 2 + ["dataflow-magnetic", "best"] * 2
+    assert [row[-4:] for row in given[:2]] == [
+        ["--set", f"optim.lr={rate}", "--budget", "0.2"] for rate in ("0.001", "0.002")
+    ]
+    assert all(row[-2:] == ["--set", "optim.lr=0.001"] for row in given[2:])
+    assert set(read_rows(tmp_path / "out")) == {(row, seed) for row in ("dataflow-magnetic", "best") for seed in (0, 1)}
+    assert len(list((tmp_path / "out/code/rates").glob("*.json"))) == 2
 
 
 def test_rows_that_fail_are_named_and_continue_later(commands, tmp_path):
