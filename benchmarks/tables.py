@@ -380,7 +380,7 @@ def sorting_accuracy() -> Row:
         "; ".join(f"{name} {values}" for name, values in others.items()),
         f"magnetic {trained['magnetic']}",
         "python -m paper figure-sorting",
-        main=not of_seeds("figure-recurrent", "recurrent-sorting"),  # which compares with it
+        main=not of_seeds("table-recurrent", "recurrent-sorting"),  # which compares with it
     )
 
 
@@ -499,8 +499,8 @@ def of_seeds(figure: str, cell: str) -> dict[str, list[float]]:
 
 def recurrent() -> list[Row]:
     """The general recurrence: accuracy by length, and distances."""
-    found, command = [], "python -m paper figure-recurrent"
-    if networks := of_seeds("figure-recurrent", "recurrent-sorting"):
+    found, command = [], "python -m paper table-recurrent"
+    if networks := of_seeds("table-recurrent", "recurrent-sorting"):
         means = {int(name): statistics.mean(networks[name]) for name in BY_LENGTH}
         flat = result("figure-sorting")["accuracy"]["magnetic"]
         inside, beyond = ([length for length in means if (length in LENGTHS) == within] for within in (True, False))
@@ -514,7 +514,7 @@ def recurrent() -> list[Row]:
                 main=True,
             )
         )
-    if errors := of_seeds("figure-recurrent", "marked-distance"):
+    if errors := of_seeds("table-recurrent", "marked-distance"):
         found.append(
             Row(
                 "RMSE of directed distances in DAGs of 64–71 nodes, data of the multi-q paper, by a general recurrence "
@@ -1075,9 +1075,9 @@ def pages() -> dict[Path, str]:
             copied("robustness-code"),
             copied("two-cores/robustness-code"),
             known_networks(),
-            by_group("figure-recurrent"),
+            by_group("table-recurrent"),
         ],
-        ROOT / "docs" / "results" / "claims.md": [copied("claims"), by_group("figure-short")],
+        ROOT / "docs" / "results" / "claims.md": [copied("claims"), by_group("table-short")],
         ROOT / "docs" / "concepts" / "reliability.md": [fuzzed(), validated()],
         ROOT / "docs" / "results" / "sizes.md": [sizes(ENCODERS), sizes(sized_models()), refusals()],
         ROOT / "docs" / "howto" / "naming.md": [variants()],

@@ -68,14 +68,14 @@ TRAINED: dict[str, Callable[[Request], None]] = {
     "figure-networks": networks.figure,
     "figure-quick-networks": networks.figure_quick,
     "figure-multi-q": multi_q.figure,
-    "figure-fair": fair.figure,
-    "figure-recurrent": recurrent.figure,
-    "figure-short": short.figure,
+    "table-fair": fair.figure,
+    "table-recurrent": recurrent.figure,
+    "table-short": short.figure,
     "hypotheses": hypotheses.show,
     "claims": claims.judge,
     "table-code": table_code.figure,
 }
-"""Figures made of training runs; missing runs are trained. `claims` and `table-code` only read results."""
+"""Figures and tables made of training runs; missing runs are trained. `claims` and `table-code` only read results."""
 
 OWN: dict[str, typer.Typer] = {
     "train-code": train_code.app,

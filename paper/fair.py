@@ -1,9 +1,9 @@
 """A fair comparison: decisive cells in the form of the authors' code and in ours, each with three seeds.
 
-    python -m paper figure-fair                       # trains what is missing, the most important cells first
-    python -m paper figure-fair --only authors-       # the form of the authors' code alone
-    python -m paper figure-fair --no-train            # the table of what has been trained
-    paper/series.sh runs/fair 4 figure-fair           # four processes share the work on one GPU
+    python -m paper table-fair                       # trains what is missing, the most important cells first
+    python -m paper table-fair --only authors-       # the form of the authors' code alone
+    python -m paper table-fair --no-train            # the table of what has been trained
+    paper/series.sh runs/fair 4 table-fair           # four processes share the work on one GPU
 
 Function names have their own command, since they need a corpus; the first row has the edges of Bieber et al. (2022),
 who connect statements as in the text, in place of our dependencies:
@@ -182,7 +182,7 @@ def cells_of(groups: Iterable[Group]) -> list[Cell]:
 
 def figure(request: Request) -> None:
     """Mean and standard error over the seeds of every cell."""
-    compare("figure-fair", groups(), request)
+    compare("table-fair", groups(), request)
 
 
 def compare(name: str, groups: Sequence[Group], request: Request) -> None:

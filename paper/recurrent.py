@@ -1,8 +1,8 @@
 """General recurrent networks: sorting networks of any length, real ones as well, and distances in DAGs.
 
-    python -m paper figure-recurrent                  # trains what is missing
-    python -m paper figure-recurrent --no-train       # the tables of what has been trained
-    paper/series.sh runs/recurrent 14 figure-recurrent   # many processes share one GPU, minutes in all
+    python -m paper table-recurrent                  # trains what is missing
+    python -m paper table-recurrent --no-train       # the tables of what has been trained
+    paper/series.sh runs/recurrent 14 table-recurrent   # many processes share one GPU, minutes in all
 
 All are `TopologicalGRU`, the recurrence in topological order, without code for a task: for sorting networks it reads
 which output of a comparator an edge carries, and for distances it is asked about one marked source at a time.
@@ -78,4 +78,4 @@ def groups() -> list[Group]:
 
 def figure(request: Request) -> None:
     """Mean and standard error over the seeds of every cell."""
-    compare("figure-recurrent", groups(), request)
+    compare("table-recurrent", groups(), request)

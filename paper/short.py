@@ -1,9 +1,9 @@
 """What the paper compares and nobody had trained, on half a million graphs with three seeds.
 
-    python -m paper figure-short                      # trains what is missing, each cell less than a minute on an H200
-    paper/series.sh runs/short 8 figure-short         # many processes share one GPU
+    python -m paper table-short                      # trains what is missing, each cell less than a minute on an H200
+    paper/series.sh runs/short 8 table-short         # many processes share one GPU
 
-`figure-fair` has the same comparisons with more training; these say what is ahead early, not how it ends.
+`table-fair` has the same comparisons with more training; these say what is ahead early, not how it ends.
 """
 
 from dataclasses import replace
@@ -41,4 +41,4 @@ def groups() -> list[Group]:
 
 def figure(request: Request) -> None:
     """Mean and standard error over the seeds of every cell."""
-    compare("figure-short", groups(), request)
+    compare("table-short", groups(), request)

@@ -354,9 +354,8 @@ def test_results_view(page):
     page.click("[data-kind=figure]")
     page.click("#results-list button >> nth=0")
     page.wait_for_selector("#result img")
-    page.wait_for_function("() => document.querySelector('#result img').complete")
+    page.wait_for_function("() => document.querySelector('#result img').naturalWidth > 0")
     assert "python -m paper" in page.inner_text("#result code")
-    assert page.evaluate("document.querySelector('#result img').naturalWidth") > 0
     picture(page, "results")
 
 

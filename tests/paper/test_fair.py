@@ -125,6 +125,6 @@ def test_a_part_of_the_plan_at_toy_size_from_training_to_the_table(tmp_path, mon
     monkeypatch.setattr(fair, "cells_of", lambda _: toys)
     fair.figure(Request(tmp_path / "results", runs=tmp_path / "runs", device="cpu", train=False))
     assert "3 cells trained, 0 not run" in capsys.readouterr().out
-    tables = json.loads((tmp_path / "results" / "figure-fair.json").read_text())["result"]["tables"]
+    tables = json.loads((tmp_path / "results" / "table-fair.json").read_text())["result"]["tables"]
     found = tables["main encodings, reachability and directed distance"]["authors-playground-reachability-dag-svd"]
     assert len(found["f1"]) == 1 and found["rmse"] == []

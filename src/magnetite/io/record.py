@@ -91,8 +91,8 @@ def commit() -> str:
 def command(words: list[str]) -> str:
     """The command of a process, without the folders of the interpreter and of installed scripts.
 
-    >>> command(["/usr/bin/python3", "-m", "paper", "figure-fair"])
-    'python -m paper figure-fair'
+    >>> command(["/usr/bin/python3", "-m", "paper", "table-fair"])
+    'python -m paper table-fair'
     >>> command(["/venv/bin/python", "/venv/bin/magnetite", "bench", "eigen"])
     'magnetite bench eigen'
     """
