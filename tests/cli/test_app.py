@@ -138,7 +138,7 @@ BAD = {
     "huge data": (["data", "sorting", "--out", "d", "--train", "9" * 400], "train must be at most 2,147,483,647"),
     "unknown task to train": (["train", "knitting"], "sorting"),
     "unknown encoding to train": (["train", "sorting", "--encoding", "cubic"], "magnetic, laplacian"),
-    "unknown preset": (["train", "sorting", "--preset", "royal"], "paper, best, quick"),
+    "unknown preset": (["train", "sorting", "--preset", "royal"], "paper, best, flat, quick"),
     "unknown setting": (["train", "sorting", "--set", "optim.rate=1"], "unknown option optim.rate"),
     "setting without a value": (["train", "sorting", "--set", "optim.lr"], "table.option=value"),
     "setting of another type": (["train", "sorting", "--set", "optim.lr=fast"], "optim.lr must be a number"),
