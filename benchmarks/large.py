@@ -2,6 +2,7 @@
 
     python benchmarks/large.py        # writes results/benchmark-large-{debian,random}.json
     python benchmarks/large.py --graphs products --limit 0 --starts 10000      # 62 million edges, without ARPACK
+    python benchmarks/large.py --graphs products --limit 0 --device cuda       # the iteration on a GPU
 
 Both run in one process. ARPACK is given the same matrix, the same tolerance and the end of the spectrum at which it is
 fastest (the largest eigenvalues of `2I − L`); after `--limit` seconds it is stopped, and its time is a lower bound.
@@ -103,15 +104,16 @@ def by_arpack(matrix, limit: float) -> dict:
             "values": np.sort(2 - values).tolist()}  # fmt: skip
 
 
-def eigenpairs(graphs: mt.Digraphs, limit: float) -> dict:
-    """Ours, including assembly and verification, against ARPACK on the assembled matrix."""
+def eigenpairs(graphs: mt.Digraphs, limit: float, device: str) -> dict:
+    """Ours, including assembly and verification, against ARPACK on the assembled matrix, which is on the CPU."""
     operator = Operator(mt.Relative(0.25))
     begin = time.perf_counter()
 
     def progress(found: int, worst: float) -> None:
         print(f"  {time.perf_counter() - begin:.0f} s: {found} of {K} found, largest residual {worst:.1e}", flush=True)
 
-    values, vectors = lowest_of_large(graphs.edges, graphs.num_nodes, None, operator, K, progress, SPARSE_TOLERANCE)
+    options = operator, K, progress, SPARSE_TOLERANCE, device
+    values, vectors = lowest_of_large(graphs.edges, graphs.num_nodes, None, *options)
     seconds = time.perf_counter() - begin
     matrix = sparse_laplacian(pair_edges(graphs.edges, graphs.edge_ptr, graphs.sizes, None), operator)
     rows = vectors.T.contiguous()
@@ -124,8 +126,11 @@ def eigenpairs(graphs: mt.Digraphs, limit: float) -> dict:
         "edges": graphs.num_edges,
         "k": K,
         "ours": ours,
+        "device": device,
         "peak_gib_before_arpack": peak,
     }
+    if device == "cuda":
+        result["peak_gib_of_gpu"] = torch.cuda.max_memory_allocated() / 2**30
     if not limit:
         return result
     arpack = by_arpack(matrix.to_scipy(), limit)
@@ -154,13 +159,14 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--limit", type=float, default=900, help="seconds of ARPACK; 0 leaves it out")
     parser.add_argument("--starts", type=int, default=100_000, help="start nodes of the walks")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where ours iterates")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args()
     # Compile before the measurement.
     mt.MagneticLaplacian(k=2)(mt.Digraphs.concat([random_graph(3000, seed=0), random_graph(30, seed=0)]))
     for name in options.graphs:
-        record = Record(f"benchmark-large-{name}", options.seed)
+        record = Record(f"benchmark-large-{name}{'-cuda' if options.device == 'cuda' else ''}", options.seed)
         makers = {
             "debian": debian_graph,
             "random": partial(random_graph, options.nodes, options.seed),
@@ -168,7 +174,10 @@ def main() -> None:
         }
         graphs = makers[name]()
         print(name, graphs, flush=True)
-        result = {"eigenpairs": eigenpairs(graphs, options.limit), "walks": walks(graphs, options.starts)}
+        result = {
+            "eigenpairs": eigenpairs(graphs, options.limit, options.device),
+            "walks": walks(graphs, options.starts),
+        }
         print("written:", record.write(options.out, result), flush=True)
 
 

@@ -58,6 +58,7 @@ ROWS = (
     Row("dataflow-walks", "SAT++, random walks", 21.82, "data-flow"),
     Row("dataflow-magnetic-mlp", "SAT++, magnetic without GNN", None, "data-flow"),
     Row("dataflow-magnetic", "SAT++, magnetic", 22.22, "data-flow"),
+    Row("dataflow-magnetic-unscaled", "SAT++, magnetic, large positions", None, "data-flow"),
     Row("dataflow-multi-q", "SAT++, magnetic with several q", None, "data-flow"),
     Row("best", "best, for users", None, "data-flow"),
 )

@@ -42,6 +42,7 @@ ROWS = (
 """The rows that are compared, in the order of the paper's table."""
 
 VARIANTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "dataflow-magnetic-unscaled": ("dataflow-magnetic", ("--set", "model.position_scale=0")),
     "small-uncopied": ("small", ("--set", "task.copied=false")),
     "small-whole": ("small", ("--set", "task.subwords=0")),
     "small-neither": ("small", ("--set", "task.copied=false", "--set", "task.subwords=0")),
@@ -49,7 +50,7 @@ VARIANTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "small-docstrings": ("small", ("--set", "task.keep_docstrings=true")),
     "small-magnetic": ("small", ("--encoding", "magnetic", "--set", "encoding.k=8")),
 }
-"""Rows that are a preset with a change, to see what helps users: the preset and the arguments."""
+"""Rows that are a preset with a change, to see what helps: the preset and the arguments."""
 
 TRIED_AS = {
     "sat-no-gnn": "sat++-no-gnn",
@@ -192,7 +193,7 @@ def _start(cell: Cell, data: Path, runs: Path, given: Sequence[str]) -> "subproc
         command += ["--resume", "--device", given[list(given).index("--device") + 1]]
     else:
         preset, changes = VARIANTS.get(cell.row, (cell.row, ()))
-        command += ["--data", str(data), "--preset", preset, "--seed", str(cell.seed), *changes, *given, *cell.given]
+        command += ["--data", str(data), "--preset", preset, "--seed", str(cell.seed), *given, *changes, *cell.given]
     with (runs / f"{cell.name}.log").open("ab") as log:
         return subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | {"PYTHONUNBUFFERED": "1"})
 
