@@ -40,35 +40,41 @@ def _step(start, columns, probability, nodes, amounts, count, mass, touched):
 
 
 @part
-def _push(start, columns, probability, node, restart, tolerance, estimate, residue, queue, waiting, touched):
+def _push(start, columns, probability, node, restart, tolerance, slot, touched, estimate, residue, queue, waiting):
     """Forward push: `estimate ≤ Π[node, ·]`, lower by at most the total residue; returns the number of nodes touched.
 
     `Π[node, ·] = estimate + Σ_u residue_u Π[u, ·]` always holds. Residue moves along the edges until no node has more
-    than `tolerance`. A node without out-edges keeps all that arrives.
+    than `tolerance`. A node without out-edges keeps all that arrives. Nodes are numbered as they are touched, so that
+    only `slot`, the number of each node or −1, is read at random places of a large graph.
     """
-    residue[node] = 1.0
-    touched[0], reached = node, 1
-    queue[0], head, tail, waiting[node] = node, 0, 1, True
+    slot[node], touched[0], reached = 0, node, 1
+    estimate[0], residue[0], waiting[0] = 0.0, 1.0, True
+    queue[0], head, tail = 0, 0, 1
     while head != tail:
-        u = queue[head % queue.size]
-        head += 1
-        waiting[u] = False
-        amount = residue[u]
-        residue[u] = 0.0
-        if start[u] == start[u + 1]:
-            estimate[u] += amount
+        place = queue[head]
+        head = head + 1 if head + 1 < queue.size else 0
+        waiting[place] = False
+        amount = residue[place]
+        residue[place] = 0.0
+        u = touched[place]
+        begin, end = start[u], start[u + 1]
+        if begin == end:
+            estimate[place] += amount
             continue
-        estimate[u] += restart * amount
-        for entry in range(start[u], start[u + 1]):
+        estimate[place] += restart * amount
+        for entry in range(begin, end):
             v = columns[entry]
-            if estimate[v] == 0.0 and residue[v] == 0.0:
-                touched[reached] = v
+            other = slot[v]
+            if other < 0:
+                other = reached
+                slot[v], touched[other] = other, v
+                estimate[other], residue[other], waiting[other] = 0.0, 0.0, False
                 reached += 1
-            residue[v] += (1.0 - restart) * amount * probability[entry]
-            if residue[v] > tolerance and not waiting[v]:
-                waiting[v] = True
-                queue[tail % queue.size] = v
-                tail += 1
+            residue[other] += (1.0 - restart) * amount * probability[entry]
+            if residue[other] > tolerance and not waiting[other]:
+                waiting[other] = True
+                queue[tail] = other
+                tail = tail + 1 if tail + 1 < queue.size else 0
     return reached
 
 
@@ -97,8 +103,8 @@ def encode_nodes(
     dropped between steps. `lost[u, f]` is the probability that was dropped.
     """
     n, width = start.shape[1] - 1, values.shape[2]
-    mass, estimate, residue = np.zeros(n), np.zeros(n), np.zeros(n)
-    touched, queue, waiting = np.empty(n, np.int64), np.empty(n + 1, np.int64), np.zeros(n, np.bool_)
+    mass, estimate, residue, slot = np.zeros(n), np.empty(n), np.empty(n), np.full(n, -1, np.int32)
+    touched, queue, waiting = np.empty(n, np.int64), np.empty(n + 1, np.int32), np.empty(n, np.bool_)
     row_of, listed, table = np.full(n, -1), np.empty(n, np.int64), np.empty((n, width), np.float32)
     nodes, amounts, score = np.empty(n, np.int64), np.empty(n), np.empty(n)
     for u in range(first, last):
@@ -120,16 +126,16 @@ def encode_nodes(
             if restart > 0:
                 reached = _push(
                     start[d], columns[d], probability[d], u, restart, tolerance,
-                    estimate, residue, queue, waiting, touched,
+                    slot, touched, estimate, residue, queue, waiting,
                 )  # fmt: skip
                 count, total = 0, 0.0
                 for place in range(reached):
                     v = touched[place]
-                    if estimate[v] > 0.0:
-                        nodes[count], amounts[count] = v, estimate[v]
-                        total += estimate[v]
+                    slot[v] = -1
+                    if estimate[place] > 0.0:
+                        nodes[count], amounts[count] = v, estimate[place]
+                        total += estimate[place]
                         count += 1
-                    estimate[v], residue[v] = 0.0, 0.0
                 held = _record(nodes, amounts, count, after[d], row_of, table, listed, held)
                 lost[u - first, after[d]] = 1.0 - total
         _choose(u, held, listed, table, row_of, score, landing[u - first], values[u - first])
