@@ -8,6 +8,7 @@ import torch
 import magnetite as mt
 from magnetite import nn
 from magnetite.kernels.cuda import recurrence
+from magnetite.nn import recurrent
 from magnetite.nn.recurrent import levels_of
 from magnetite.tasks import Distances, Sorting
 from tests.kernels.cases import DEVICES, assert_near, kernels
@@ -46,6 +47,30 @@ def test_the_kernels_are_the_loop(width: int, featured: bool, device: str, tmp_p
             results.append([found, *torch.autograd.grad(found, inputs, upper)])
     for looped, fused in zip(*results, strict=True):
         assert_near(fused, looped, error=2e-5)
+
+
+@pytest.mark.parametrize(("width", "featured"), [(8, True), (19, False), (64, True)])
+def test_the_cpu_kernels_are_the_operations_of_torch(width: int, featured: bool, monkeypatch) -> None:
+    torch.manual_seed(0)
+    features = nn.CategoryEdges({"kind": 3}) if featured else None
+    network, batch = nn.TopologicalGRU(width, steps=2, edge_features=features), mt.batch(random_graphs())
+    states = (4 * torch.randn(batch.num_nodes, width)).requires_grad_()
+    inputs, upper, results = [states, *network.parameters()], torch.randn_like(states), []
+    for has_kernels in (False, True):
+        monkeypatch.setattr(recurrent, "_has_kernels", lambda _states, found=has_kernels: found)
+        found = network(states, batch)
+        results.append([found, *torch.autograd.grad(found, inputs, upper)])
+    for plain, compiled in zip(*results, strict=True):
+        assert_near(compiled, plain, error=1e-5)
+
+
+def test_cpu_kernels_saturate_and_keep_nan() -> None:
+    network, batch = nn.TopologicalGRU(8), mt.batch(mt.Digraphs.from_edges([[0, 1, 3], [1, 2, 4]]))
+    states = torch.zeros(5, 8)
+    states[0], states[3] = 1e30, torch.nan
+    found = network(states, batch)
+    assert found[:3].isfinite().all()
+    assert found[3:].isnan().all()
 
 
 def test_levels_of_a_graph_follow_each_other() -> None:

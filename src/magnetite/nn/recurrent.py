@@ -176,32 +176,30 @@ class _Recurrence(torch.autograd.Function):
         for first, stop in reversed(_chunks(levels)):
             chunk = _Span.of(levels, first, stop)
             heard = chunk.heard(sent, features, score)
-            gates = _gates(given[chunk.nodes], torch.addmm(bias, heard.message, recurrent.T))
-            # What a gradient is multiplied by on its way to the gates needs no order.
-            factors = recurrence.Factors(
-                to_new=(1 - gates.kept) * (1 - gates.new.square()),
-                to_kept=(heard.message - gates.new) * gates.kept * (1 - gates.kept),
-                to_reset=gates.recalled * gates.reset * (1 - gates.reset),
-                kept=gates.kept,
-                reset=gates.reset,
-                message=heard.message,
-                states=heard.states,
-                shares=heard.shares,
-            )
+            products = torch.addmm(bias, heard.message, recurrent.T)
+            factors = _factors(given[chunk.nodes], products, heard)
             if levels.order is None:
+                own = None if of_features is None else of_features[chunk.edges]
                 found = _gradients(
-                    levels, (first, stop), factors, of_hidden, of_sent, features, matrix, score, recurrent
+                    levels,
+                    (first, stop),
+                    factors,
+                    of_hidden,
+                    of_sent,
+                    of_given[chunk.nodes],
+                    own,
+                    matrix,
+                    score,
+                    recurrent,
                 )
-            else:
+            else:  # all nodes are one chunk
                 found = recurrence.backward(of_hidden, factors, matrix, score, recurrent, levels.order)
-            of_given[chunk.nodes] = found.given
+                of_given, of_features = found.given, None if features is None else found.states
             of_score += found.scores @ heard.states
-            of_recurrent += found.gates.T @ heard.message
+            of_recurrent.addmm_(found.gates.T, heard.message)
             of_bias += found.gates.sum(0)
-            if of_features is not None:
-                of_features[chunk.edges] = found.states
             if of_matrix is not None:
-                of_matrix += found.sent.T @ hidden[chunk.nodes]
+                of_matrix.addmm_(found.sent.T, hidden[chunk.nodes])
         return None, of_given, of_features, of_matrix, of_score, of_recurrent, of_bias
 
 
@@ -220,10 +218,9 @@ def _states(
     for level in range(len(levels)):
         span = _Span.of(levels, level, level + 1)
         message = span.heard(sent, features, score).message
-        gates = _gates(given[span.nodes], torch.addmm(bias, message, recurrent.T))
-        hidden[span.nodes] = torch.lerp(gates.new, message, gates.kept)
+        _renew(given[span.nodes], torch.addmm(bias, message, recurrent.T), message, hidden[span.nodes])
         if matrix is not None:
-            sent[span.nodes] = hidden[span.nodes] @ matrix.T
+            torch.mm(hidden[span.nodes], matrix.T, out=sent[span.nodes])
     return hidden
 
 
@@ -233,7 +230,8 @@ def _gradients(
     factors: recurrence.Factors,
     of_hidden: Float[Tensor, "nodes d"],
     of_sent: Float[Tensor, "nodes d"],
-    features: Float[Tensor, "edges d"] | None,
+    of_given: Float[Tensor, "chunk gates"],
+    of_features: Float[Tensor, "edges d"] | None,
     matrix: Float[Tensor, "d d"] | None,
     score: Float[Tensor, " d"],
     recurrent: Float[Tensor, "gates d"],
@@ -246,15 +244,15 @@ def _gradients(
         factors: What is known of the forward pass of these levels.
         of_hidden: Gradients of the states.
         of_sent: Gradients of what nodes send; the same tensor if that is their states.
-        features: Features of the edges.
+        of_given: Where to write the gradients of what is given to the gates.
+        of_features: Where to write the gradients of the edge features, if there are any.
         matrix: From states to what nodes send.
         score: From what comes along an edge to its score.
         recurrent: From messages to gates.
     """
-    chunk, width = _Span.of(levels, *span), len(score)
-    wide = torch.empty(len(factors.kept), len(recurrent), device=score.device)
-    of_given, of_gates = wide, torch.empty_like(wide)
-    of_scores, of_states = torch.empty_like(factors.shares), torch.empty_like(factors.states)
+    chunk = _Span.of(levels, *span)
+    of_gates, of_scores = torch.empty_like(of_given), torch.empty_like(factors.shares)
+    of_states = torch.empty_like(factors.states) if of_features is None else of_features
     for level in reversed(range(*span)):
         part = _Span.of(levels, level, level + 1)
         rows, edges = (_moved(each, -other.start) for each, other in ((part.nodes, chunk.nodes),
@@ -262,22 +260,8 @@ def _gradients(
         own = of_hidden[part.nodes]
         if matrix is not None:
             own.addmm_(of_sent[part.nodes], matrix)
-        new = own * factors.to_new[rows]
-        parts = of_gates[rows]
-        kept, reset = own * factors.to_kept[rows], new * factors.reset[rows]
-        torch.cat([new * factors.to_reset[rows], kept, reset], dim=1, out=parts)
-        of_given[rows, : 2 * width] = parts[:, : 2 * width]
-        of_given[rows, 2 * width :] = new
-        message = torch.addmm(own * factors.kept[rows], parts, recurrent)
-        # Softmax: the mean of the gradients of a node's edges is the gradient of its message along the message.
-        mean = (message * factors.message[rows]).sum(1)
-        each, shares = message[part.targets], factors.shares[edges]
-        scores = shares * ((each * factors.states[edges]).sum(1) - mean[part.targets])
-        states = torch.addcmul(scores[:, None] * score, each, shares[:, None])
-        if features is not None:
-            states *= 1 - factors.states[edges].square()
-        of_scores[edges], of_states[edges] = scores, states
-        of_sent.index_add_(0, part.sources, states)
+        message = _to_gates(own, factors, rows, of_given, of_gates).addmm_(of_gates[rows], recurrent)
+        _to_edges(part, message, factors, rows, edges, score, of_features is not None, of_states, of_scores, of_sent)
     return recurrence.Gradients(of_given, of_gates, of_sent[chunk.nodes], of_states, of_scores)
 
 
@@ -287,13 +271,11 @@ class _Heard:
 
     Args:
         states: What comes along each edge.
-        scores: The score of each edge.
-        shares: Their softmax over the edges of each node.
+        shares: The softmax of the scores of each node's edges.
         message: The mean of the states by these shares.
     """
 
     states: Float[Tensor, "edges d"]
-    scores: Float[Tensor, " edges"]
     shares: Float[Tensor, " edges"]
     message: Float[Tensor, "nodes d"]
 
@@ -325,39 +307,132 @@ class _Span:
         self, sent: Float[Tensor, "nodes d"], features: Float[Tensor, "edges d"] | None, score: Float[Tensor, " d"]
     ) -> _Heard:
         """What the nodes hear of what all nodes have sent."""
+        count = self.nodes.stop - self.nodes.start
+        if _has_kernels(sent):
+            states, shares = sent.new_empty(len(self.sources), sent.shape[1]), sent.new_empty(len(self.sources))
+            message = sent.new_empty(count, sent.shape[1])
+            own = sent[:0] if features is None else features[self.edges]
+            tensors = sent, own, score, self.sources, self.targets, states, shares, message
+            _kernels().hear(*(each.numpy() for each in tensors))
+            return _Heard(states, shares, message)
         states = sent[self.sources]
         if features is not None:
             states = states.add_(features[self.edges]).tanh_()
-        scores, count = states @ score, self.nodes.stop - self.nodes.start
+        scores = states @ score
         largest = scores.new_zeros(count).scatter_reduce(0, self.targets, scores, "amax", include_self=False)
         weights = (scores - largest[self.targets]).exp()
         shares = weights / weights.new_zeros(count).index_add(0, self.targets, weights)[self.targets]
         message = sent.new_zeros(count, sent.shape[1]).index_add(0, self.targets, shares[:, None] * states)
-        return _Heard(states, scores, shares, message)
+        return _Heard(states, shares, message)
 
 
-@dataclass(frozen=True, eq=False)
-class _Gates:
-    """The gates of a gated recurrent unit, `h = (1 − z) n + z m` with `n = tanh(a + r b)`.
-
-    Args:
-        reset: `r`.
-        kept: `z`.
-        recalled: `b`.
-        new: `n`.
-    """
-
-    reset: Float[Tensor, "nodes d"]
-    kept: Float[Tensor, "nodes d"]
-    recalled: Float[Tensor, "nodes d"]
-    new: Float[Tensor, "nodes d"]
+# The formulas of a gated recurrent unit, `h = (1 − z) n + z m` with `n = tanh(a + r b)`. On the CPU, where levels are
+# too small for operations of torch, compiled kernels compute them.
 
 
-def _gates(given: Float[Tensor, "nodes gates"], recurrent: Float[Tensor, "nodes gates"]) -> _Gates:
+def _renew(
+    given: Float[Tensor, "nodes gates"],
+    products: Float[Tensor, "nodes gates"],
+    message: Float[Tensor, "nodes d"],
+    hidden: Float[Tensor, "nodes d"],
+) -> None:
+    """Set `hidden` to the new states, from what is given to the gates and their products with the messages."""
+    if _has_kernels(hidden):
+        _kernels().renew(*(each.numpy() for each in (given, products, message, hidden)))
+        return
+    _, kept, new = _gates(given, products)
+    torch.lerp(new, message, kept, out=hidden)
+
+
+def _gates(
+    given: Float[Tensor, "nodes gates"], products: Float[Tensor, "nodes gates"]
+) -> tuple[Float[Tensor, "nodes d"], Float[Tensor, "nodes d"], Float[Tensor, "nodes d"]]:
+    """The gate `r` that resets, the gate `z` that keeps the message, and `n`."""
     width = given.shape[1] // 3
-    reset, kept = (given[:, : 2 * width] + recurrent[:, : 2 * width]).sigmoid_().chunk(2, dim=1)
-    recalled = recurrent[:, 2 * width :]
-    return _Gates(reset, kept, recalled, torch.addcmul(given[:, 2 * width :], reset, recalled).tanh_())
+    reset, kept = (given[:, : 2 * width] + products[:, : 2 * width]).sigmoid_().chunk(2, dim=1)
+    return reset, kept, torch.addcmul(given[:, 2 * width :], reset, products[:, 2 * width :]).tanh_()
+
+
+def _factors(
+    given: Float[Tensor, "nodes gates"], products: Float[Tensor, "nodes gates"], heard: _Heard
+) -> recurrence.Factors:
+    """What a gradient is multiplied by on its way to the gates, which needs no order."""
+    message = heard.message
+    if _has_kernels(message):
+        found = [torch.empty_like(message) for _ in range(5)]
+        _kernels().factors(*(each.numpy() for each in (given, products, message, *found)))
+    else:
+        (reset, kept, new), recalled = _gates(given, products), products[:, 2 * message.shape[1] :]
+        found = [
+            (1 - kept) * (1 - new.square()),
+            (message - new) * kept * (1 - kept),
+            recalled * reset * (1 - reset),
+            kept,
+            reset,
+        ]
+    return recurrence.Factors(*found, message=message, states=heard.states, shares=heard.shares)
+
+
+def _to_gates(
+    upper: Float[Tensor, "nodes d"],
+    factors: recurrence.Factors,
+    rows: slice,
+    of_given: Float[Tensor, "chunk gates"],
+    of_gates: Float[Tensor, "chunk gates"],
+) -> Float[Tensor, "nodes d"]:
+    """From the gradients of the states in `rows` to those of the gates; what of them reaches the messages directly."""
+    given, gates = of_given[rows], of_gates[rows]
+    parts = [each[rows] for each in (factors.to_new, factors.to_kept, factors.to_reset, factors.kept, factors.reset)]
+    if _has_kernels(upper):
+        message = torch.empty_like(upper)
+        _kernels().to_gates(*(each.numpy() for each in (upper, *parts, given, gates, message)))
+        return message
+    to_new, to_kept, to_reset, kept, reset = parts
+    new, width = upper * to_new, upper.shape[1]
+    torch.cat([new * to_reset, upper * to_kept, new * reset], dim=1, out=gates)
+    given[:, : 2 * width], given[:, 2 * width :] = gates[:, : 2 * width], new
+    return upper * kept
+
+
+def _to_edges(
+    part: _Span,
+    of_message: Float[Tensor, "nodes d"],
+    factors: recurrence.Factors,
+    rows: slice,
+    edges: slice,
+    score: Float[Tensor, " d"],
+    featured: bool,
+    of_states: Float[Tensor, "edges d"],
+    of_scores: Float[Tensor, " edges"],
+    of_sent: Float[Tensor, "all d"],
+) -> None:
+    """From the gradients of messages to those of the edges of a level; what their sources get is added to `of_sent`."""
+    message, states, shares = factors.message[rows], factors.states[edges], factors.shares[edges]
+    if _has_kernels(of_message):
+        tensors = of_message, message, states, shares, score, part.sources, part.targets
+        found = of_states[edges], of_scores[edges], of_sent
+        _kernels().to_edges(*(each.numpy() for each in tensors), featured, *(each.numpy() for each in found))
+        return
+    # Softmax: the mean of the gradients of a node's edges is the gradient of its message along the message.
+    each, mean = of_message[part.targets], (of_message * message).sum(1)
+    scores = shares * ((each * states).sum(1) - mean[part.targets])
+    gradients = torch.addcmul(scores[:, None] * score, each, shares[:, None])
+    if featured:
+        gradients *= 1 - states.square()
+    of_scores[edges], of_states[edges] = scores, gradients
+    of_sent.index_add_(0, part.sources, gradients)
+
+
+def _has_kernels(states: Tensor) -> bool:
+    """Whether compiled kernels exist for the device of the states."""
+    return states.device.type == "cpu"
+
+
+def _kernels() -> Any:
+    """The compiled kernels, which take a moment to load."""
+    from magnetite.kernels.cpu import recurrence
+
+    return recurrence
 
 
 def _chunks(levels: Levels) -> list[tuple[int, int]]:

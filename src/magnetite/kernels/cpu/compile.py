@@ -12,6 +12,9 @@ from typing import Any
 
 import llvmlite
 import numba
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 from magnetite.kernels import _compat
 from magnetite.kernels.private import PrivateFiles
@@ -133,6 +136,17 @@ def _end(compiled: Any) -> None:
 
 
 _compat.on_compilation(_start, _end)
+
+
+def _float_of_bits(_context: Any, bits: Any) -> Any:  # noqa: ARG001
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.FloatType())
+
+    return types.float32(types.int32), generate
+
+
+float_of_bits: Any = intrinsic(_float_of_bits)
+"""`float_of_bits(bits)` in a kernel: the single-precision number whose bits are those of a 32-bit integer."""
 
 prefetch_row: Any = _compat.prefetch_row()
 """`prefetch_row(array, row)` in a kernel: request the first cache line of a row before it is used."""
