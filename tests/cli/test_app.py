@@ -147,6 +147,7 @@ BAD = {
     "no processes": (["train", "sorting", "--devices", "0"], "devices must be at least 1, got 0"),
     "unknown precision": (["train", "sorting", "--precision", "8"], "32-true, bf16-mixed"),
     "negative budget": (["train", "sorting", "--budget", "-1"], "budget must be a number in (0, 1], got -1"),
+    "train nothing": (["train", "--out", "run"], "a task (distances, naming, sorting, supervised), --data FOLDER"),
     "resume nothing": (["train", "sorting", "--out", "nowhere", "--resume"], "config.json does not exist"),
     "run in a file": (["train", "sorting", "--out", "good.txt"], "is a file"),
     "evaluate nothing": (["evaluate", "nowhere"], "config.json does not exist"),

@@ -47,7 +47,13 @@ def task_commands(
 
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
             if args and args[0].startswith("-") and not data_only:
-                args = [*_implied(args), *args]
+                implied = _implied(args)
+                if not (implied or ctx.resilient_parsing or {"-h", "--help"} & {*args}):
+                    raise ValueError(
+                        f"what to train is missing before {args[0]}: a task ({', '.join(offered())}), --data FOLDER "
+                        "for your own graphs, or --out RUN --resume"
+                    )
+                args = [*implied, *args]
             return super().parse_args(ctx, args)
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002

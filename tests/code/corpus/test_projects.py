@@ -29,6 +29,7 @@ def test_unusual_files_are_counted_and_never_opened(tmp_path):
         "project/large.py": "file larger than 4 MiB",
         "project/folder.py/d.py": b"x = 1",
         "project/link.py": "link",
+        "project/loop": "link",
         "project/pipe.py": "not a regular file",
     }
 

@@ -126,10 +126,11 @@ def content_key(members: Iterable[Member]) -> str:
 
 
 def _python_paths(root: Path) -> Iterator[PurePosixPath]:
-    """The Python files below a folder, relative to it; links to folders are not followed."""
+    """The Python files below a folder, relative to it, and links to folders, which are not followed."""
     for folder, names, files in walk(root):
         names[:] = sorted(name for name in names if name != "__pycache__")
         inside = PurePosixPath(Path(folder).relative_to(root).as_posix())
+        yield from (inside / name for name in names if (Path(folder) / name).is_symlink())
         yield from (inside / name for name in sorted(files) if name.endswith(".py"))
 
 
