@@ -17,16 +17,14 @@ SHORTER = 0.1
 
 WITHOUT: dict[str, Changes] = {
     "recurrence": {"model": {"network": "gnn", "steps": 3}},
+    "second-pass": {"model": {"steps": 1}},
     "ports": {"task": {"ports": False}},
     "shifts": {"task": {"places": 0}},
     "maximum": {"model": {"readout": "mean"}},
 }
 """The model for sorting networks without one of its changes; without recurrence, with three message passing steps."""
 
-COMPACT: Changes = {
-    "task": {"shortest": 3, "compact": 0.8, "test": 200, "longest": 16},
-    "model": {"steps": 2},
-}
+COMPACT: Changes = {"task": {"shortest": 3, "compact": 0.8, "test": 200, "longest": 16}}
 """The model for sorting networks, trained on networks without superfluous comparators, and evaluated on real ones.
 
 Longer ones than these take long to generate.
