@@ -1,4 +1,4 @@
-"""Warnings about potentials that are too small to be seen."""
+"""Warnings about potentials that are too small to be seen, or so large that they are mirrored."""
 
 import warnings
 
@@ -44,3 +44,14 @@ def test_graphs_of_the_paper_give_none():
 def test_small_absolute_potentials_are_noticed():
     with pytest.warns(mt.PotentialWarning, match="q=1e-05 turns the phases of graph 0"):
         mt.MagneticLaplacian(2, q=1e-5)(mt.Digraphs.from_edges([[0, 1], [1, 2]]))
+
+
+def test_relative_potentials_above_half_a_turn_are_noticed():
+    """On small graphs only: the paper's sweep has such potentials on large ones."""
+    small, path = mt.Digraphs.from_edges([[0, 1], [1, 2]]), mt.Digraphs.from_networkx([nx.path_graph(9, nx.DiGraph)])
+    with pytest.warns(mt.PotentialWarning, match=r"Relative\(2\) is q=1 in graph 1 with 3 nodes and 2 one-way edges"):
+        mt.MagneticLaplacian(2, q=(0.1, mt.Relative(2)))(mt.Digraphs.concat([path, small]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mt.MagneticLaplacian(2, q=mt.Relative(2))(path)
+        mt.MagneticLaplacian(2, q=mt.Relative(1))(mt.Digraphs.from_networkx([nx.complete_graph(4).to_directed()]))

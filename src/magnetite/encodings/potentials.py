@@ -19,6 +19,9 @@ from magnetite.packed import plain
 VISIBLE = 2.0**-6
 """Phases of a graph that span less than this, in rad, are hardly visible in single precision after a few layers."""
 
+HALF_TURN = 0.5
+"""The largest potential: q and 1 − q are the same up to conjugation."""
+
 EXAMINED = 8
 """Graphs whose heights are computed for a warning, at most: those of the smallest potentials."""
 
@@ -31,6 +34,7 @@ def settled(graphs: Digraphs, potentials: Sequence[Potential]) -> list[Potential
     """
     largest = int(plain(graphs.sizes).max()) if len(graphs) else 0
     any(_warned(graphs, q, largest) for q in potentials if not isinstance(q, Adaptive))
+    any(_warned_of_mirrored(graphs, q) for q in potentials if isinstance(q, Relative))
     adaptive = [q for q in potentials if isinstance(q, Adaptive) and q.q]
     if adaptive and largest >= SMALL:
         pairs = node_pairs(graphs)
@@ -74,6 +78,25 @@ def _warned(graphs: Digraphs, q: float | int | Relative, largest: int) -> bool:
             )
             return True
     return False
+
+
+def _warned_of_mirrored(graphs: Digraphs, q: Relative) -> bool:
+    """Warn if an edge of some graph turns by more than half a turn; without small graphs, `q'` may well exceed 1/2."""
+    if q.q <= HALF_TURN:
+        return False
+    pairs = node_pairs(graphs)
+    potential = torch.where(pairs.one_way > 0, q.scaled(pairs.one_way, pairs.sizes), 0)
+    if not len(potential) or potential.max() <= HALF_TURN:
+        return False
+    graph = int(potential.argmax())
+    size, one_way = int(pairs.sizes[graph]), int(pairs.one_way[graph])
+    warnings.warn(
+        f"Relative({q.q:g}) is q={float(potential[graph]):.3g} in graph {graph} with {size} nodes and {one_way} "
+        "one-way edges: above 0.5 phases point the other way, and at 1 they vanish; try Relative(0.25)",
+        PotentialWarning,
+        stacklevel=5,
+    )
+    return True
 
 
 def _smallest(potential: Float[Tensor, " g"], one_way: Bool[Tensor, " g"]) -> list[int]:

@@ -104,7 +104,7 @@ class Adaptive:
 
 
 class PotentialWarning(UserWarning):
-    """A potential is so small that single precision hardly shows the direction of edges."""
+    """A potential is so small that single precision hardly shows directions, or so large that phases are mirrored."""
 
 
 Potential = float | int | Relative | Adaptive
