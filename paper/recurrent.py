@@ -8,6 +8,7 @@ All are `TopologicalGRU`, the recurrence in topological order, without code for 
 which output of a comparator an edge carries, and for distances it is asked about one marked source at a time.
 """
 
+from magnetite.training.config import merge
 from paper.cells import Cell, Changes, Request
 from paper.fair import Group, compare
 from paper.store import Metric
@@ -23,6 +24,18 @@ WITHOUT: dict[str, Changes] = {
     "maximum": {"model": {"readout": "mean"}},
 }
 """The model for sorting networks without one of its changes; without recurrence, with three message passing steps."""
+
+NETWORKS: dict[str, Changes] = {
+    "recurrence": {},
+    "single-pass": {"model": {"steps": 1}},
+    "messages": {"model": {"network": "gnn", "steps": 3}},
+    "more-messages": {"model": {"network": "gnn", "steps": 6}},
+    "wide-messages": {"model": {"network": "gnn", "steps": 6, "width": 128}},
+}
+"""Networks to choose from: the recurrence, and message passing steps."""
+
+SHORT: Changes = {"task": {"train_longest": 8}}
+"""Training on 7 and 8 wires, so that 9 to 11 tell which network generalises to longer networks."""
 
 COMPACT: Changes = {"task": {"shortest": 3, "compact": 0.8, "test": 200, "longest": 16}}
 """The model for sorting networks, trained on networks without superfluous comparators, and evaluated on real ones.
@@ -41,6 +54,7 @@ DISTANCE: Changes = {"task": {"target": "directed-distance", "acyclic": True, "p
 LENGTHS = range(12, 21)
 
 BY_LENGTH: dict[str, Metric] = {f"{length}": f"accuracy/{length}" for length in LENGTHS}
+CHOSEN_BY: dict[str, Metric] = {f"{length}": f"accuracy/{length}" for length in range(9, 12)}
 ERRORS: dict[str, Metric] = {name: name for name in ("rmse", "mae", "rmse_by_graph")}
 REAL: dict[str, Metric] = {
     "balanced accuracy": "known:balanced_accuracy",
@@ -55,6 +69,10 @@ def groups() -> list[Group]:
         Cell(f"recurrent-known-{name}", "sorting", "none", changes, preset=preset)
         for name, (preset, changes) in KNOWN.items()
     ]
+    choice = [
+        Cell(f"choice-{name}", "sorting", "none", merge(SHORT, changes), preset="best", share=SHORTER)
+        for name, changes in NETWORKS.items()
+    ]
     shorter = [Cell("recurrent-sorting-shorter", "sorting", "none", {}, preset="best", share=SHORTER)] + [
         Cell(f"recurrent-sorting-without-{name}", "sorting", "none", changes, preset="best", share=SHORTER)
         for name, changes in WITHOUT.items()
@@ -68,6 +86,7 @@ def groups() -> list[Group]:
     return [
         Group("sorting networks, accuracy by number of wires; trained on 7 to 10", [sorting], False, BY_LENGTH),
         Group("smallest sorting networks known, and copies with one comparator changed", known, False, REAL),
+        Group("networks to choose from, a tenth of the training on 7 and 8 wires", choice, False, CHOSEN_BY),
         Group("a tenth of the training, without each change", shorter, False, BY_LENGTH),
         Group("distances in DAGs of the multi-q paper", [distance], False, ERRORS),
         Group("distances without each change", changed, False, ERRORS, seeds=(0,)),
