@@ -261,7 +261,11 @@ def main() -> None:
     options = parser.parse_args()
     NETWORKS["transformer"] = partial(transformer, epochs=options.epochs), SHORT_GRID
     warnings.simplefilter("ignore", mt.PotentialWarning)  # the grid contains what the warning is about
-    record, console, rows = Record(options.name, SEEDS[0]), Console(), []
+    record, console, rows = (
+        Record(f"{options.name}{'-cuda' if options.device == 'cuda' else ''}", SEEDS[0]),
+        Console(),
+        [],
+    )
     result: dict[str, Any] = {"k": K, "seeds": SEEDS, "device": options.device, "epochs": options.epochs, "rows": rows}
     result["times"] = [] if options.no_times else [timed(n, options.device) for n in options.sizes]
     for n in options.sizes:
