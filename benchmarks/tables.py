@@ -529,6 +529,16 @@ def recurrent() -> list[Row]:
                 main=True,
             )
         )
+    kernels = result("benchmark-recurrence-cpu")
+    spent = kernels["sides"]["kernels"]["milliseconds"]
+    found.append(
+        Row(
+            f"forward + backward of the recurrence on {kernels['graphs']} sorting networks, one core",
+            "the same formulas by operations of torch",
+            f"{kernels['times_as_fast']:.1f}× as fast: {spent:.0f} ms",
+            "benchmarks/recurrence.py",
+        )
+    )
     return found
 
 
