@@ -28,11 +28,12 @@ WITHOUT: dict[str, Changes] = {
 NETWORKS: dict[str, Changes] = {
     "recurrence": {},
     "single-pass": {"model": {"steps": 1}},
+    "from-3-wires": {"task": {"shortest": 3}},
     "messages": {"model": {"network": "gnn", "steps": 3}},
     "more-messages": {"model": {"network": "gnn", "steps": 6}},
     "wide-messages": {"model": {"network": "gnn", "steps": 6, "width": 128}},
 }
-"""Networks to choose from: the recurrence, and message passing steps."""
+"""Networks to choose from: the recurrence, also trained on shorter networks, and message passing steps."""
 
 SHORT: Changes = {"task": {"train_longest": 8}}
 """Training on 7 and 8 wires, so that 9 to 11, and not the lengths of the test, tell which network generalises."""
