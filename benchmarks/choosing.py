@@ -249,7 +249,7 @@ def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"))
-    parser.add_argument("--name", default="choosing", help="name of the result, such as choosing-gpu")
+    parser.add_argument("--name", help="name of the result; by default choosing, on a GPU choosing-cuda")
     parser.add_argument("--sizes", type=int, nargs="+", default=[300, 2000])
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=["mlp"])
@@ -261,11 +261,8 @@ def main() -> None:
     options = parser.parse_args()
     NETWORKS["transformer"] = partial(transformer, epochs=options.epochs), SHORT_GRID
     warnings.simplefilter("ignore", mt.PotentialWarning)  # the grid contains what the warning is about
-    record, console, rows = (
-        Record(f"{options.name}{'-cuda' if options.device == 'cuda' else ''}", SEEDS[0]),
-        Console(),
-        [],
-    )
+    default = "choosing" if options.device == "cpu" else f"choosing-{options.device}"
+    record, console, rows = Record(options.name or default, SEEDS[0]), Console(), []
     result: dict[str, Any] = {"k": K, "seeds": SEEDS, "device": options.device, "epochs": options.epochs, "rows": rows}
     result["times"] = [] if options.no_times else [timed(n, options.device) for n in options.sizes]
     for n in options.sizes:

@@ -33,7 +33,7 @@ NETWORKS: dict[str, Changes] = {
     "more-messages": {"model": {"network": "gnn", "steps": 6}},
     "wide-messages": {"model": {"network": "gnn", "steps": 6, "width": 128}},
 }
-"""Networks to choose from: the recurrence, also trained on shorter networks, and message passing steps."""
+"""Networks to choose from: the recurrence, also with one pass or trained from 3 wires on, and message passing."""
 
 SHORT: Changes = {"task": {"train_longest": 8}}
 """Training on 7 and 8 wires, so that 9 to 11, and not the lengths of the test, tell which network generalises."""
@@ -55,7 +55,7 @@ DISTANCE: Changes = {"task": {"target": "directed-distance", "acyclic": True, "p
 LENGTHS = range(12, 21)
 
 BY_LENGTH: dict[str, Metric] = {f"{length}": f"accuracy/{length}" for length in LENGTHS}
-FROM_NINE: dict[str, Metric] = {f"{length}": f"accuracy/{length}" for length in range(9, 21)}
+FROM_NINE: dict[str, Metric] = {f"{length}": f"accuracy/{length}" for length in range(9, LENGTHS.stop)}
 ERRORS: dict[str, Metric] = {name: name for name in ("rmse", "mae", "rmse_by_graph")}
 REAL: dict[str, Metric] = {
     "balanced accuracy": "known:balanced_accuracy",

@@ -66,8 +66,8 @@ PRESETS: Presets = {
         "run": {"precision": "bf16-mixed"},
         "encodings": {"magnetic": {"optim": {"lr": 5e-4, "betas": (0.6, 0.9), "clip": 0.005}}},
     },
-    # A recurrence in topological order, whose second pass reads what nodes know of both directions. A tenth of it takes
-    # a quarter of an hour on one core. No graph of more than 11 wires is looked at.
+    # A recurrence in topological order, whose second pass reads what nodes know of both directions. No graph of more
+    # than 11 wires is looked at.
     "best": {
         "base": "paper",
         "positions": "none",
@@ -97,7 +97,7 @@ PRESETS: Presets = {
         "data": {"tokens": 8192},
         "run": {"precision": "32-true"},
     },
-    # A network is judged by what happens to its inputs, see `inputs`. About half an hour on one core; the model of the
+    # A network is judged by what happens to its inputs, see `inputs`. About ten minutes on one core; the model of the
     # explorer.
     "inputs": {
         "base": "paper",

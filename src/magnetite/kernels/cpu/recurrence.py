@@ -8,7 +8,7 @@ import numpy as np
 from magnetite.kernels.cpu.compile import float_of_bits, kernel, part
 
 SATURATED = np.float32(87.0)
-"""The exponential function of larger numbers has no finite value in single precision."""
+"""Arguments of the exponential function are limited to ± this, where its values are normal numbers."""
 
 LOG2_E, LN_2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
 HALF, ONE, TWO = np.float32(0.5), np.float32(1.0), np.float32(2.0)
